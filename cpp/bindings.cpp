@@ -1,0 +1,318 @@
+// The only file that knows Python. It checks shapes, releases the GIL and calls the core.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+
+#include "bucket.hpp"
+#include "forest.hpp"
+#include "grow.hpp"
+#include "oob.hpp"
+#include "predict.hpp"
+#include "profile.hpp"
+#include "route.hpp"
+#include "row_codec.hpp"
+#include "sample.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace oldgrowth {
+namespace {
+
+template <class T>
+using In1 = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Array1 = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+
+void require(bool ok, const char* what) {
+  if (!ok) throw std::invalid_argument(what);
+}
+
+template <class T>
+Array1<T> to_numpy(std::vector<T> values) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return Array1<T>(owned->data(), {owned->size()}, owner);
+}
+
+template <class T>
+std::span<const T> span_of(const In1<T>& array) {
+  return {array.data(), array.shape(0)};
+}
+
+// The arrays a forest lies in, kept alive with it.
+struct OwnedForest {
+  In1<std::uint64_t> top_nodes, top_start, bucket_start, trees_of_top, bottom_start, nodes, node_start, table_start;
+  In1<float> table;
+  Forest forest;
+};
+
+struct Rows {
+  In2<std::uint8_t> records;
+  In1<std::uint64_t> keys;
+  In1<double> targets;
+  std::optional<In1<double>> weights;
+};
+
+Bucket bucket_of(const RowCodec& codec, const Rows& rows, std::optional<In1<std::uint32_t>> index, bool classification) {
+  const std::size_t n = rows.records.shape(0);
+  require(rows.keys.shape(0) == n && rows.targets.shape(0) == n, "records, keys and targets differ in length");
+  require(!rows.weights || rows.weights->shape(0) == n, "records and weights differ in length");
+  require(rows.records.shape(1) == codec.record_bytes(), "records of another codec");
+  if (index)
+    for (const std::uint32_t i : span_of(*index)) require(i < n, "row index out of range");
+  const RowSource source{rows.records.data(), rows.keys.data(), rows.targets.data(),
+                         rows.weights ? rows.weights->data() : nullptr};
+  nb::gil_scoped_release release;
+  return make_bucket(codec, source, index ? index->data() : nullptr, index ? index->shape(0) : n, classification);
+}
+
+nb::tuple grow_top(const Bucket& bucket, const TreeRules& rules, std::uint64_t seed, std::uint64_t top,
+                   std::vector<double> class_weights) {
+  GrownTree tree;
+  {
+    nb::gil_scoped_release release;
+    const TreeWeights weights = tree_weights(bucket, {false, 1, seed}, top, class_weights);
+    tree = grow_tree(bucket, weights.rows, weights.whole, rules, tree_key(seed, Purpose::top_tree, top), 0);
+  }
+  return nb::make_tuple(to_numpy(std::move(tree.nodes)), to_numpy(std::move(tree.leaf_depths)),
+                        to_numpy(std::move(tree.importances)));
+}
+
+struct Oob {
+  Out2<std::int64_t> sums;
+  Out1<std::uint32_t> trees;
+  double scale, offset;
+  bool hard;
+};
+
+nb::tuple grow_bottom(const Bucket& bucket, const TreeRules& rules, const Bootstrap& bootstrap, std::uint64_t tree_id,
+                      std::uint64_t bucket_id, std::size_t depth, std::vector<double> class_weights,
+                      std::optional<Oob> oob, std::optional<In1<std::uint32_t>> row_of) {
+  GrownTree tree;
+  {
+    nb::gil_scoped_release release;
+    const TreeWeights weights = tree_weights(bucket, bootstrap, tree_id, class_weights);
+    const std::uint64_t key = derive(tree_key(bootstrap.seed, Purpose::bottom_tree, tree_id), bucket_id);
+    tree = grow_tree(bucket, weights.rows, weights.whole, rules, key, depth);
+    if (oob && row_of && bootstrap.draw) {
+      const OobSums sums{oob->sums.data(), oob->trees.data(), oob->sums.shape(1), oob->scale, oob->offset, oob->hard};
+      add_oob(bucket, weights, tree, row_of->data(), sums);
+    }
+  }
+  return nb::make_tuple(to_numpy(std::move(tree.nodes)), to_numpy(std::move(tree.table)),
+                        to_numpy(std::move(tree.importances)), tree.depth);
+}
+
+nb::tuple group_by_bucket(In1<std::uint32_t> buckets, std::size_t n_buckets) {
+  std::vector<std::uint64_t> start(n_buckets + 1);
+  std::vector<std::uint32_t> order(buckets.shape(0));
+  {
+    nb::gil_scoped_release release;
+    for (const std::uint32_t b : span_of(buckets)) {
+      require(b < n_buckets, "bucket out of range");
+      ++start[b + 1];
+    }
+    for (std::size_t b = 0; b < n_buckets; ++b) start[b + 1] += start[b];
+    std::vector<std::uint64_t> next(start.begin(), start.end() - 1);
+    for (std::size_t i = 0; i < order.size(); ++i) order[next[buckets(i)]++] = static_cast<std::uint32_t>(i);
+  }
+  return nb::make_tuple(to_numpy(std::move(order)), to_numpy(std::move(start)));
+}
+
+// Where the first infinite value is (row * features + feature), or -1; and whether any value is missing.
+std::pair<std::int64_t, bool> look_over(In2<float> x) {
+  nb::gil_scoped_release release;
+  bool missing = false;
+  std::int64_t infinite = -1;
+  const std::size_t n = x.shape(0) * x.shape(1);
+  const float* values = x.data();
+  for (std::size_t start = 0; start < n && infinite < 0; start += 4096) {
+    const std::size_t end = std::min(n, start + 4096);
+    bool odd = false;  // v - v is zero for finite values only
+    for (std::size_t i = start; i < end; ++i) odd |= !(values[i] - values[i] == 0);
+    if (!odd) continue;
+    for (std::size_t i = start; i < end && infinite < 0; ++i) {
+      missing |= std::isnan(values[i]);
+      if (std::isinf(values[i])) infinite = static_cast<std::int64_t>(i);
+    }
+  }
+  return {infinite, missing};
+}
+
+void bind_rows(nb::module_& m) {
+  nb::class_<Profile>(m, "Profile", "What one pass learns of each feature's values.")
+      .def(nb::init<std::size_t>(), "n_features"_a)
+      .def(
+          "add",
+          [](Profile& self, In2<float> x, std::size_t first, std::size_t last) {
+            require(x.shape(1) == self.size() && first <= last && last <= self.size(), "other number of features");
+            nb::gil_scoped_release release;
+            self.add(x.data(), x.shape(0), x.shape(1), first, last);
+          },
+          "x"_a, "first"_a, "last"_a);
+  nb::class_<RowCodec>(m, "RowCodec", "Rows as short records of bytes.")
+      .def(nb::init<const Profile&>(), "profile"_a)
+      .def_prop_ro("record_bytes", &RowCodec::record_bytes)
+      .def_prop_ro("widths",
+                   [](const RowCodec& self) {
+                     std::vector<int> widths;
+                     for (std::size_t f = 0; f < self.n_features(); ++f) widths.push_back(static_cast<int>(self.feature(f).width));
+                     return widths;
+                   })
+      .def(
+          "encode",
+          [](const RowCodec& self, In2<float> x, In1<std::uint64_t> target_bits, Out2<std::uint8_t> records,
+             Out1<std::uint64_t> keys) {
+            const std::size_t n = x.shape(0);
+            require(x.shape(1) == self.n_features() && target_bits.shape(0) == n && records.shape(0) == n &&
+                        records.shape(1) == self.record_bytes() && keys.shape(0) == n,
+                    "arrays of other shapes");
+            nb::gil_scoped_release release;
+            return self.encode(x.data(), n, x.shape(1), target_bits.data(), records.data(), keys.data());
+          },
+          "x"_a, "target_bits"_a, "records"_a, "keys"_a);
+  nb::class_<TopSample>(m, "TopSample", "A uniform sample of rows, drawn in one pass.")
+      .def(nb::init<std::size_t, std::uint64_t, std::uint64_t>(), "size"_a, "seed"_a, "top"_a)
+      .def("add", &TopSample::add, "first_row"_a, "n"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("rows", [](TopSample& self) { return to_numpy(self.rows()); });
+  nb::class_<Rows>(m, "Rows", "All rows of the training data as records.")
+      .def(
+          "__init__",
+          [](Rows* self, In2<std::uint8_t> records, In1<std::uint64_t> keys, In1<double> targets,
+             std::optional<In1<double>> weights) { new (self) Rows{records, keys, targets, weights}; },
+          "records"_a, "keys"_a, "targets"_a, "weights"_a.none());
+  nb::class_<Bucket>(m, "Bucket", "The rows of a bucket, ready to grow on.").def_ro("rows", &Bucket::rows);
+  m.def("make_bucket", &bucket_of, "codec"_a, "rows"_a, "index"_a.none(), "classification"_a);
+  m.def("group_by_bucket", &group_by_bucket, "buckets"_a, "n_buckets"_a);
+  m.def("look_over", &look_over, "x"_a);
+}
+
+void bind_growing(nb::module_& m) {
+  nb::class_<TreeRules>(m, "TreeRules", "How a tree is grown.")
+      .def(nb::init<>())
+      .def_rw("random_thresholds", &TreeRules::random_thresholds)
+      .def_rw("top_tree", &TreeRules::top_tree)
+      .def_rw("n_classes", &TreeRules::n_classes)
+      .def_rw("max_features", &TreeRules::max_features)
+      .def_rw("max_depth", &TreeRules::max_depth)
+      .def_rw("min_samples_split", &TreeRules::min_samples_split)
+      .def_rw("min_samples_leaf", &TreeRules::min_samples_leaf)
+      .def_rw("min_impurity_decrease", &TreeRules::min_impurity_decrease)
+      .def_rw("total_weight", &TreeRules::total_weight)
+      .def_rw("balance", &TreeRules::balance)
+      .def_rw("impurity_scale", &TreeRules::impurity_scale)
+      .def_rw("target_offset", &TreeRules::target_offset)
+      .def_prop_rw(
+          "criterion", [](const TreeRules& self) { return static_cast<int>(self.criterion); },
+          [](TreeRules& self, int value) {
+            require(value >= 0 && value <= 2, "no such criterion");
+            self.criterion = static_cast<Criterion>(value);
+          });
+  nb::class_<Bootstrap>(m, "Bootstrap", "How often each row counts in a tree.")
+      .def(
+          "__init__",
+          [](Bootstrap* self, bool draw, double mean, std::uint64_t seed) { new (self) Bootstrap{draw, mean, seed}; },
+          "draw"_a, "mean"_a, "seed"_a);
+  nb::class_<Oob>(m, "Oob", "Where out-of-bag predictions are added up.")
+      .def(
+          "__init__",
+          [](Oob* self, Out2<std::int64_t> sums, Out1<std::uint32_t> trees, double scale, double offset, bool hard) {
+            require(sums.shape(0) == trees.shape(0), "sums and trees differ in length");
+            new (self) Oob{sums, trees, scale, offset, hard};
+          },
+          "sums"_a, "trees"_a, "scale"_a, "offset"_a, "hard"_a);
+  m.def("grow_top", &grow_top, "bucket"_a, "rules"_a, "seed"_a, "top"_a, "class_weights"_a);
+  m.def("grow_bottom", &grow_bottom, "bucket"_a, "rules"_a, "bootstrap"_a, "tree"_a, "bucket_id"_a, "depth"_a,
+        "class_weights"_a, "oob"_a.none(), "row_of"_a.none());
+  m.def(
+      "class_counts",
+      [](const Bucket& bucket, const Bootstrap& bootstrap, std::uint64_t tree, std::size_t n_classes) {
+        std::vector<double> counts(n_classes);
+        {
+          nb::gil_scoped_release release;
+          const TreeWeights weights = tree_weights(bucket, bootstrap, tree, {});
+          for (std::size_t i = 0; i < bucket.rows; ++i) counts.at(bucket.classes[i]) += weights.rows[i];
+        }
+        return to_numpy(std::move(counts));
+      },
+      "bucket"_a, "bootstrap"_a, "tree"_a, "n_classes"_a, "The weight of each class in a tree's bootstrap.");
+  m.def("max_bucket_rows", [](std::uint32_t n_features) { return NodeFormat(n_features).max_offset() / 2; }, "n_features"_a);
+  m.attr("MAX_FEATURES") = kMaxFeatures;
+}
+
+void bind_forest(nb::module_& m) {
+  m.def(
+      "route",
+      [](In1<std::uint64_t> nodes, In2<float> x) {
+        std::vector<std::uint32_t> buckets(x.shape(0));
+        {
+          nb::gil_scoped_release release;
+          route(NodeFormat(static_cast<std::uint32_t>(x.shape(1))), nodes.data(), x.data(), x.shape(1), x.shape(0), buckets.data());
+        }
+        return to_numpy(std::move(buckets));
+      },
+      "nodes"_a, "x"_a);
+  nb::class_<OwnedForest>(m, "Forest", "A forest in flat arrays, checked when made.")
+      .def(
+          "__init__",
+          [](OwnedForest* self, std::uint32_t n_features, std::uint32_t n_classes, In1<std::uint64_t> top_nodes,
+             In1<std::uint64_t> top_start, In1<std::uint64_t> bucket_start, In1<std::uint64_t> trees_of_top,
+             In1<std::uint64_t> bottom_start, In1<std::uint64_t> nodes, In1<std::uint64_t> node_start,
+             In1<std::uint64_t> table_start, In1<float> table) {
+            const Forest forest{n_features,           n_classes,           span_of(top_nodes),  span_of(top_start),
+                                span_of(bucket_start), span_of(trees_of_top), span_of(bottom_start), span_of(nodes),
+                                span_of(node_start),  span_of(table_start), span_of(table)};
+            const std::string wrong = check(forest);
+            if (!wrong.empty()) throw nb::value_error(("the forest is corrupted: " + wrong).c_str());
+            new (self) OwnedForest{top_nodes, top_start,  bucket_start, trees_of_top, bottom_start,
+                                   nodes,     node_start, table_start,  table,        forest};
+          },
+          "n_features"_a, "n_classes"_a, "top_nodes"_a, "top_start"_a, "bucket_start"_a, "trees_of_top"_a,
+          "bottom_start"_a, "nodes"_a, "node_start"_a, "table_start"_a, "table"_a)
+      .def(
+          "predict_sums",
+          [](const OwnedForest& self, In2<float> x, bool may_miss, bool hard, Out2<double> sums) {
+            require(x.shape(1) == self.forest.n_features && sums.shape(0) == x.shape(0) &&
+                        sums.shape(1) == self.forest.outputs(),
+                    "arrays of other shapes");
+            nb::gil_scoped_release release;
+            predict_sums(self.forest, x.data(), x.shape(0), may_miss, hard, sums.data());
+          },
+          "x"_a, "may_miss"_a, "hard"_a, "sums"_a)
+      .def(
+          "apply",
+          [](const OwnedForest& self, In2<float> x, bool may_miss, Out2<std::int64_t> leaves) {
+            std::size_t trees = 0;
+            for (const std::uint64_t t : self.forest.trees_of_top) trees += t;
+            require(x.shape(1) == self.forest.n_features && leaves.shape(0) == x.shape(0) && leaves.shape(1) == trees,
+                    "arrays of other shapes");
+            nb::gil_scoped_release release;
+            apply(self.forest, x.data(), x.shape(0), may_miss, leaves.data());
+          },
+          "x"_a, "may_miss"_a, "leaves"_a);
+}
+
+}  // namespace
+}  // namespace oldgrowth
+
+NB_MODULE(_core, m) {
+  m.doc() = "The C++ core of oldgrowth.";
+  oldgrowth::bind_rows(m);
+  oldgrowth::bind_growing(m);
+  oldgrowth::bind_forest(m);
+}

@@ -1,0 +1,108 @@
+#include "bucket.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace oldgrowth {
+namespace {
+
+// More copies than this are not drawn one by one but scaled up from this many.
+constexpr std::uint32_t kMaxDrawnCopies = 64;
+
+std::uint32_t copies_of(double weight) {
+  return weight >= kMaxDrawnCopies ? kMaxDrawnCopies : static_cast<std::uint32_t>(std::ceil(weight));
+}
+
+void count_copies(Bucket& bucket) {
+  struct Slot {
+    std::uint64_t key;
+    std::uint32_t copies;  // zero: free
+  };
+  std::vector<Slot> slots(std::bit_ceil(bucket.rows * 2 + 1), Slot{0, 0});
+  bucket.copies.resize(bucket.rows);
+  for (std::size_t i = 0; i < bucket.rows; ++i) {
+    const std::uint32_t copies = bucket.weights.empty() ? 1 : copies_of(bucket.weights[i]);
+    if (copies == 0) continue;
+    std::size_t at = bucket.keys[i] & (slots.size() - 1);
+    while (slots[at].copies > 0 && slots[at].key != bucket.keys[i]) at = (at + 1) & (slots.size() - 1);
+    bucket.copies[i] = slots[at].copies;
+    slots[at].key = bucket.keys[i];
+    slots[at].copies += copies;
+  }
+}
+
+double drawn_weight(const Poisson& poisson, std::uint64_t key, std::uint32_t copy, double weight) {
+  if (weight == 1) return poisson(draw(key, copy));
+  const std::uint32_t copies = copies_of(weight);
+  double sum = 0;
+  for (std::uint32_t c = 0; c < copies; ++c) {
+    const double part = weight >= kMaxDrawnCopies ? weight / kMaxDrawnCopies : std::min(1.0, weight - c);
+    sum += part * poisson(draw(key, copy + c));
+  }
+  return sum;
+}
+
+template <class Code>
+Node walk(const Block<Code>& block, const GrownTree& tree, std::size_t i) {
+  const NodeFormat format(static_cast<std::uint32_t>(block.features));
+  const Code* row = block.row(i);
+  std::size_t at = 0;
+  for (Node node = tree.nodes[0]; !is_leaf(node); node = tree.nodes[at]) {
+    const std::uint32_t f = format.feature(node);
+    const bool left = row[f] == kMissing<Code> ? format.missing_left(node) : block.values[f][row[f]] <= threshold(node);
+    at += left ? 1 : format.right(node);
+  }
+  return tree.nodes[at];
+}
+
+}  // namespace
+
+Bucket make_bucket(const RowCodec& codec, const RowSource& source, const std::uint32_t* index, std::size_t n,
+                   bool classification) {
+  Bucket bucket;
+  bucket.rows = n;
+  if (n <= kMissing<std::uint16_t>)
+    bucket.narrow = make_block<std::uint16_t>(codec, source.records, index, n);
+  else
+    bucket.wide = make_block<std::uint32_t>(codec, source.records, index, n);
+  const auto take = [&](const auto* from, auto& to) {
+    to.resize(n);
+    for (std::size_t i = 0; i < n; ++i)
+      to[i] = static_cast<typename std::decay_t<decltype(to)>::value_type>(from[index ? index[i] : i]);
+  };
+  if (classification)
+    take(source.targets, bucket.classes);
+  else
+    take(source.targets, bucket.values);
+  if (source.weights) take(source.weights, bucket.weights);
+  take(source.keys, bucket.keys);
+  count_copies(bucket);
+  return bucket;
+}
+
+TreeWeights tree_weights(const Bucket& bucket, const Bootstrap& bootstrap, std::uint64_t tree,
+                         const std::vector<double>& class_weights) {
+  TreeWeights weights;
+  weights.rows.resize(bucket.rows);
+  weights.whole = bucket.weights.empty() && class_weights.empty();
+  const Poisson poisson(bootstrap.mean);
+  const std::uint64_t key = tree_key(bootstrap.seed, Purpose::bootstrap, tree);
+  const auto weight_of = [&](std::size_t i) { return bucket.weights.empty() ? 1.0 : bucket.weights[i]; };
+  double sum = 0;
+  if (bootstrap.draw)
+    for (std::size_t i = 0; i < bucket.rows; ++i)
+      sum += weights.rows[i] = drawn_weight(poisson, key ^ bucket.keys[i], bucket.copies[i], weight_of(i));
+  weights.drew_none = bootstrap.draw && sum == 0;
+  if (sum == 0)
+    for (std::size_t i = 0; i < bucket.rows; ++i) weights.rows[i] = weight_of(i);
+  if (!class_weights.empty())
+    for (std::size_t i = 0; i < bucket.rows; ++i) weights.rows[i] *= class_weights[bucket.classes[i]];
+  return weights;
+}
+
+Node leaf_of(const Bucket& bucket, const GrownTree& tree, std::size_t i) {
+  return bucket.rows <= kMissing<std::uint16_t> ? walk(bucket.narrow, tree, i) : walk(bucket.wide, tree, i);
+}
+
+}  // namespace oldgrowth

@@ -1,0 +1,71 @@
+#include "forest.hpp"
+
+#include <vector>
+
+namespace oldgrowth {
+namespace {
+
+bool rises(std::span<const std::uint64_t> starts, std::uint64_t end) {
+  if (starts.empty() || starts.front() != 0 || starts.back() != end) return false;
+  for (std::size_t i = 1; i < starts.size(); ++i)
+    if (starts[i] < starts[i - 1]) return false;
+  return true;
+}
+
+// A depth-first tree: each node is reached exactly once, right children lie behind the left subtree.
+template <class LeafOk>
+bool tree_ok(std::span<const Node> nodes, const NodeFormat& format, std::uint32_t n_features, const LeafOk& leaf_ok) {
+  std::vector<std::size_t> expected;  // right children still to come
+  for (std::size_t at = 0; at < nodes.size(); ++at) {
+    const Node node = nodes[at];
+    if (!is_leaf(node)) {
+      if (format.feature(node) >= n_features || format.right(node) < 2) return false;
+      const std::size_t right = at + format.right(node);
+      if (right >= nodes.size() || (!expected.empty() && right >= expected.back())) return false;
+      expected.push_back(right);
+      continue;
+    }
+    if (!leaf_ok(payload(node))) return false;
+    if (expected.empty()) return at + 1 == nodes.size();
+    if (expected.back() != at + 1) return false;
+    expected.pop_back();
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string check(const Forest& forest) {
+  const std::size_t tops = forest.n_tops();
+  if (forest.n_features == 0 || forest.n_features > kMaxFeatures) return "number of features";
+  if (tops == 0 || forest.top_start.size() != tops + 1 || forest.bucket_start.size() != tops + 1 ||
+      forest.bottom_start.size() != tops + 1)
+    return "number of top trees";
+  if (!rises(forest.top_start, forest.top_nodes.size())) return "first nodes of the top trees";
+  if (!rises(forest.bucket_start, forest.bucket_start.back())) return "first buckets of the top trees";
+  if (forest.node_start.size() != forest.table_start.size()) return "number of bottom trees";
+  if (!rises(forest.bottom_start, forest.node_start.size() - 1)) return "first bottom trees of the top trees";
+  if (!rises(forest.node_start, forest.nodes.size())) return "first nodes of the bottom trees";
+  if (!rises(forest.table_start, forest.table.size() / forest.outputs())) return "rows of the leaf table";
+  const NodeFormat format(forest.n_features);
+  for (std::size_t t = 0; t < tops; ++t) {
+    const std::uint64_t buckets = forest.bucket_start[t + 1] - forest.bucket_start[t];
+    if (forest.bottom_start[t + 1] - forest.bottom_start[t] != buckets * forest.trees_of_top[t])
+      return "number of bottom trees of top tree " + std::to_string(t);
+    const auto nodes = forest.top_nodes.subspan(forest.top_start[t], forest.top_start[t + 1] - forest.top_start[t]);
+    if (!tree_ok(nodes, format, forest.n_features, [&](std::uint64_t bucket) { return bucket < buckets; }))
+      return "top tree " + std::to_string(t);
+  }
+  for (std::size_t b = 0; b + 1 < forest.node_start.size(); ++b) {
+    const auto nodes = forest.nodes.subspan(forest.node_start[b], forest.node_start[b + 1] - forest.node_start[b]);
+    const std::uint64_t rows = forest.table_start[b + 1] - forest.table_start[b];
+    const auto leaf_ok = [&](std::uint64_t payload) {
+      if (forest.n_classes == 0) return true;
+      return payload & kMixedBit ? (payload & ~kMixedBit) < rows : payload < forest.n_classes;
+    };
+    if (!tree_ok(nodes, format, forest.n_features, leaf_ok)) return "bottom tree " + std::to_string(b);
+  }
+  return {};
+}
+
+}  // namespace oldgrowth

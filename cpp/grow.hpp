@@ -1,0 +1,47 @@
+// One grower for all trees: top and bottom, classification and regression, best and random thresholds.
+// In: a block of rank codes and the rows' targets. Out: nodes in depth-first order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "node.hpp"
+#include "rng.hpp"
+#include "stats.hpp"
+
+namespace oldgrowth {
+
+struct Bucket;
+
+struct TreeRules {
+  Criterion criterion = Criterion::gini;
+  bool random_thresholds = false;
+  bool top_tree = false;  // leaves are buckets, and a pure node is split like any other
+  std::uint32_t n_classes = 0;
+  std::uint32_t max_features = 1;
+  std::size_t max_depth = std::numeric_limits<std::size_t>::max();
+  std::size_t min_samples_split = 2;
+  std::size_t min_samples_leaf = 1;
+  double min_impurity_decrease = 0;
+  double total_weight = 1;    // of all training rows
+  double balance = 0;         // lambda
+  double impurity_scale = 1;  // of a regression's gain against balance
+  double target_offset = 0;   // what was subtracted from a regression's targets
+};
+
+struct GrownTree {
+  std::vector<Node> nodes;
+  std::vector<float> table;  // n_classes shares for each mixed leaf
+  std::vector<double> importances;
+  std::vector<std::uint32_t> leaf_depths;  // of a top tree's buckets
+  std::size_t depth = 0;
+};
+
+// `row_weights` has a weight for each row of the bucket; rows of weight zero are left out. Whole weights
+// up to Poisson::kMax allow the fast counting mode: `whole_weights` says they are.
+GrownTree grow_tree(const Bucket& bucket, const std::vector<double>& row_weights, bool whole_weights,
+                    const TreeRules& rules, std::uint64_t key, std::size_t start_depth);
+
+}  // namespace oldgrowth

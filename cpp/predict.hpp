@@ -1,0 +1,17 @@
+// Prediction: rows are routed through each top tree, grouped by bucket, and walked through the bucket's
+// bottom trees, which are then still in the cache.
+#pragma once
+
+#include "forest.hpp"
+
+namespace oldgrowth {
+
+// Adds up, for each of n rows, what its leaves say: shares of the classes (or one vote each, if `hard`),
+// or values. `sums` has n x outputs() places, set by this function. Trees are added in one order
+// whatever n is, so batches do not change a sum.
+void predict_sums(const Forest& forest, const float* x, std::size_t n, bool may_miss, bool hard, double* sums);
+
+// For each row and tree, the number of its leaf among all nodes of the tree; `leaves` is n x n_trees.
+void apply(const Forest& forest, const float* x, std::size_t n, bool may_miss, std::int64_t* leaves);
+
+}  // namespace oldgrowth

@@ -1,0 +1,139 @@
+#include "rank_codes.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "sort_keys.hpp"
+
+namespace oldgrowth {
+namespace {
+
+struct RankScratch {
+  std::vector<std::uint64_t> words, other;
+};
+
+// Dense ranks of n 32-bit values; value_of(i) gives them. Writes column `f` of the block and returns the
+// distinct values but the missing one, ascending.
+template <class Code, class ValueOf>
+std::vector<std::uint32_t> rank_column(std::size_t n, const ValueOf& value_of, std::size_t f, Block<Code>& block,
+                                       RankScratch& scratch) {
+  scratch.words.resize(n);
+  scratch.other.resize(n);
+  std::uint32_t differing = 0;
+  const std::uint32_t first = n == 0 ? 0 : value_of(0);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint32_t value = value_of(i);
+    differing |= value ^ first;
+    scratch.words[i] = (static_cast<std::uint64_t>(value) << 32) | i;
+  }
+  const unsigned low = differing == 0 ? 0 : static_cast<unsigned>(std::countr_zero(differing));
+  const unsigned bits = static_cast<unsigned>(std::bit_width(differing)) - (differing == 0 ? 0 : low);
+  const std::uint64_t* sorted = radix_sort(scratch.words.data(), scratch.other.data(), n, 32 + low, bits);
+  std::vector<std::uint32_t> distinct;
+  distinct.reserve(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto value = static_cast<std::uint32_t>(sorted[i] >> 32);
+    const auto row = static_cast<std::uint32_t>(sorted[i]);
+    Code code = kMissing<Code>;
+    if (value != kMissing32) {
+      if (distinct.empty() || distinct.back() != value) distinct.push_back(value);
+      code = static_cast<Code>(distinct.size() - 1);
+    }
+    block.codes[row * block.features + f] = code;
+  }
+  return distinct;
+}
+
+template <class Code>
+void resize(Block<Code>& block, std::size_t rows, std::size_t features) {
+  block.rows = rows;
+  block.features = features;
+  block.codes.resize(rows * features);
+  block.values.resize(features);
+  block.n_values.resize(features);
+  block.has_missing.resize(features);
+  block.ranked.assign(features, 0);
+  block.own.resize(features);
+}
+
+template <class Code>
+void own_values(Block<Code>& block, std::size_t f, std::vector<float> values) {
+  block.ranked[f] = 1;
+  block.own[f] = std::move(values);
+  block.values[f] = block.own[f].data();
+  block.n_values[f] = static_cast<std::uint32_t>(block.own[f].size());
+}
+
+template <class Code, class Stored>
+void copy_codes(const std::uint8_t* records, std::size_t record_bytes, const std::uint32_t* index, std::size_t n,
+                std::size_t f, Block<Code>& block) {
+  Code* out = block.codes.data() + f;
+  for (std::size_t i = 0; i < n; ++i, out += block.features) {
+    Stored code;
+    std::memcpy(&code, records + (index ? index[i] : i) * record_bytes, sizeof code);
+    *out = code == std::numeric_limits<Stored>::max() ? kMissing<Code> : static_cast<Code>(code);
+  }
+}
+
+}  // namespace
+
+template <class Code>
+Block<Code> make_block(const RowCodec& codec, const std::uint8_t* records, const std::uint32_t* index,
+                       std::size_t n) {
+  Block<Code> block;
+  resize(block, n, codec.n_features());
+  RankScratch scratch;
+  for (std::size_t f = 0; f < block.features; ++f) {
+    const FeatureCodec& feature = codec.feature(f);
+    const std::uint8_t* bytes = records + feature.offset;
+    block.has_missing[f] = feature.has_missing;
+    block.values[f] = feature.values.data();
+    block.n_values[f] = static_cast<std::uint32_t>(feature.values.size());
+    if (feature.width == Width::one) {
+      copy_codes<Code, std::uint8_t>(bytes, codec.record_bytes(), index, n, f, block);
+    } else if (feature.width == Width::two) {
+      copy_codes<Code, std::uint16_t>(bytes, codec.record_bytes(), index, n, f, block);
+    } else {
+      const auto value_of = [&](std::size_t i) {
+        std::uint32_t value;
+        std::memcpy(&value, bytes + (index ? index[i] : i) * codec.record_bytes(), sizeof value);
+        return value;
+      };
+      const std::vector<std::uint32_t> distinct = rank_column(n, value_of, f, block, scratch);
+      std::vector<float> values(distinct.size());
+      std::transform(distinct.begin(), distinct.end(), values.begin(), from_ordered_bits);
+      own_values(block, f, std::move(values));
+    }
+  }
+  return block;
+}
+
+void narrow_block(const Block<std::uint32_t>& from, const std::uint32_t* rows, std::size_t n,
+                  Block<std::uint16_t>& to) {
+  resize(to, n, from.features);
+  to.has_missing = from.has_missing;
+  RankScratch scratch;
+  for (std::size_t f = 0; f < from.features; ++f) {
+    if (!from.ranked[f]) {
+      to.values[f] = from.values[f];
+      to.n_values[f] = from.n_values[f];
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::uint32_t code = from.row(rows[i])[f];
+        to.codes[i * to.features + f] =
+            code == kMissing<std::uint32_t> ? kMissing<std::uint16_t> : static_cast<std::uint16_t>(code);
+      }
+      continue;
+    }
+    const auto value_of = [&](std::size_t i) { return from.row(rows[i])[f]; };
+    const std::vector<std::uint32_t> distinct = rank_column(n, value_of, f, to, scratch);
+    std::vector<float> values(distinct.size());
+    std::transform(distinct.begin(), distinct.end(), values.begin(),
+                   [&](std::uint32_t code) { return from.values[f][code]; });
+    own_values(to, f, std::move(values));
+  }
+}
+
+template Block<std::uint16_t> make_block(const RowCodec&, const std::uint8_t*, const std::uint32_t*, std::size_t);
+template Block<std::uint32_t> make_block(const RowCodec&, const std::uint8_t*, const std::uint32_t*, std::size_t);
+
+}  // namespace oldgrowth

@@ -1,0 +1,45 @@
+// A bucket ready to grow on: a row-major block of rank codes, one per row and feature. Codes are 16 bits
+// as long as every row's rank fits, else 32. Equal codes are equal values and larger codes larger values,
+// so a split found on codes is the split an exact search on floats would find.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "row_codec.hpp"
+
+namespace oldgrowth {
+
+template <class Code>
+inline constexpr Code kMissing = std::numeric_limits<Code>::max();
+
+template <class Code>
+struct Block {
+  Block() = default;
+  Block(Block&&) = default;  // `values` points into `own`, so a block is moved, never copied
+  Block& operator=(Block&&) = default;
+
+  std::size_t rows = 0;
+  std::size_t features = 0;
+  std::vector<Code> codes;                // rows x features
+  std::vector<const float*> values;       // per feature: the value of each code, ascending
+  std::vector<std::uint32_t> n_values;    // per feature
+  std::vector<std::uint8_t> has_missing;  // per feature
+  std::vector<std::uint8_t> ranked;       // per feature: ranked in this block, its values in `own`
+  std::vector<std::vector<float>> own;
+
+  const Code* row(std::size_t i) const { return codes.data() + i * features; }
+};
+
+// The records of rows index[0..n), or of the first n rows without an index.
+template <class Code>
+Block<Code> make_block(const RowCodec& codec, const std::uint8_t* records, const std::uint32_t* index,
+                       std::size_t n);
+
+// The rows[0..n) of a large block as a block of 16-bit codes; n must be at most 65,535.
+void narrow_block(const Block<std::uint32_t>& from, const std::uint32_t* rows, std::size_t n,
+                  Block<std::uint16_t>& to);
+
+}  // namespace oldgrowth

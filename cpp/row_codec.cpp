@@ -1,0 +1,125 @@
+#include "row_codec.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "rng.hpp"
+
+namespace oldgrowth {
+namespace {
+
+constexpr std::uint32_t kFree = 0x7fc00001;
+constexpr std::int64_t kIntegerSpan = 1 << 18;  // of a lookup table by integer; wider sets are hashed
+constexpr std::size_t kRowsAtATime = 256;
+constexpr std::uint16_t kUnknown = 0xffff;
+
+bool small_integers(const std::vector<float>& values) {
+  if (values.empty() || values.front() < -1e9F || values.back() > 1e9F) return false;
+  if (static_cast<std::int64_t>(values.back()) - static_cast<std::int64_t>(values.front()) >= kIntegerSpan)
+    return false;
+  return std::all_of(values.begin(), values.end(),
+                     [](float v) { return static_cast<float>(static_cast<std::int32_t>(v)) == v; });
+}
+
+std::size_t slot_of(std::uint32_t bits, std::size_t size) { return (bits * kGolden >> 32) & (size - 1); }
+
+}  // namespace
+
+RowCodec::RowCodec(const Profile& profile) : features_(profile.size()), lookups_(profile.size()) {
+  for (std::size_t f = 0; f < features_.size(); ++f) {
+    FeatureCodec& codec = features_[f];
+    codec.has_missing = profile.feature(f).has_missing();
+    if (profile.feature(f).is_wide()) continue;
+    codec.values = profile.feature(f).values();
+    codec.width = codec.values.size() <= kMissing8 ? Width::one : Width::two;
+    Lookup& lookup = lookups_[f];
+    if (small_integers(codec.values)) {
+      lookup.lowest = static_cast<std::int32_t>(codec.values.front());
+      lookup.by_integer.assign(static_cast<std::size_t>(codec.values.back() - codec.values.front()) + 1, kUnknown);
+      for (std::size_t c = 0; c < codec.values.size(); ++c)
+        lookup.by_integer[static_cast<std::size_t>(static_cast<std::int32_t>(codec.values[c]) - lookup.lowest)] =
+            static_cast<std::uint16_t>(c);
+      continue;
+    }
+    const std::size_t size = std::bit_ceil(codec.values.size() * 2 + 2);
+    lookup.bits.assign(size, kFree);
+    lookup.codes.resize(size);
+    for (std::size_t c = 0; c < codec.values.size(); ++c) {
+      const auto bits = std::bit_cast<std::uint32_t>(codec.values[c]);
+      std::size_t slot = slot_of(bits, size);
+      while (lookup.bits[slot] != kFree) slot = (slot + 1) & (size - 1);
+      lookup.bits[slot] = bits;
+      lookup.codes[slot] = static_cast<std::uint16_t>(c);
+    }
+  }
+  for (const Width width : {Width::four, Width::two, Width::one})  // so that wide fields stay aligned
+    for (FeatureCodec& codec : features_)
+      if (codec.width == width) {
+        codec.offset = record_bytes_;
+        record_bytes_ += static_cast<std::size_t>(width);
+      }
+  record_bytes_ = (record_bytes_ + 3) / 4 * 4;
+}
+
+bool RowCodec::encode(const float* rows, std::size_t n, std::size_t stride, const std::uint64_t* target_bits,
+                      std::uint8_t* records, std::uint64_t* keys) const {
+  for (std::size_t start = 0; start < n; start += kRowsAtATime) {
+    const std::size_t count = std::min(kRowsAtATime, n - start);
+    const float* block = rows + start * stride;
+    std::uint8_t* out = records + start * record_bytes_;
+    std::memset(out, 0, count * record_bytes_);
+    for (std::size_t f = 0; f < features_.size(); ++f)
+      if (!encode_feature(f, block, count, stride, out)) return false;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::uint64_t key = target_bits[start + i];
+      for (std::size_t f = 0; f < features_.size(); ++f)
+        key = (key ^ ordered_bits(block[i * stride + f])) * kGolden, key ^= key >> 32;
+      keys[start + i] = mix(key);
+    }
+  }
+  return true;
+}
+
+bool RowCodec::encode_feature(std::size_t f, const float* rows, std::size_t n, std::size_t stride,
+                              std::uint8_t* records) const {
+  const FeatureCodec& codec = features_[f];
+  const Lookup& lookup = lookups_[f];
+  std::uint8_t* out = records + codec.offset;
+  const auto code_of = [&](float value) -> std::uint32_t {
+    if (value != value) return codec.has_missing ? kMissing16 : kMissing32;
+    if (!lookup.by_integer.empty()) {
+      const float from_lowest = value - static_cast<float>(lookup.lowest);
+      if (!(from_lowest >= 0 && from_lowest < static_cast<float>(lookup.by_integer.size()))) return kMissing32;
+      const std::uint16_t code = lookup.by_integer[static_cast<std::uint32_t>(from_lowest)];
+      return code != kUnknown && codec.values[code] == value ? code : kMissing32;
+    }
+    if (lookup.bits.empty()) return kMissing32;
+    const auto bits = std::bit_cast<std::uint32_t>(value + 0.0F);
+    std::size_t slot = slot_of(bits, lookup.bits.size());
+    while (lookup.bits[slot] != bits) {
+      if (lookup.bits[slot] == kFree) return kMissing32;
+      slot = (slot + 1) & (lookup.bits.size() - 1);
+    }
+    return lookup.codes[slot];
+  };
+  for (std::size_t i = 0; i < n; ++i, out += record_bytes_) {
+    const float value = rows[i * stride + f];
+    if (codec.width == Width::four) {
+      const std::uint32_t bits = ordered_bits(value);
+      if (bits == kMissing32 && !codec.has_missing) return false;
+      std::memcpy(out, &bits, 4);
+      continue;
+    }
+    const std::uint32_t code = code_of(value);
+    if (code == kMissing32) return false;
+    if (codec.width == Width::one) {
+      *out = static_cast<std::uint8_t>(code);  // the missing code keeps all its bits set
+    } else {
+      const auto code16 = static_cast<std::uint16_t>(code);
+      std::memcpy(out, &code16, 2);
+    }
+  }
+  return true;
+}
+
+}  // namespace oldgrowth

@@ -1,0 +1,51 @@
+// A uniform sample of rows without replacement, drawn in one pass over data of unknown length: each row
+// has a random number of its own, and the k smallest numbers win. Chunks do not matter.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "rng.hpp"
+
+namespace oldgrowth {
+
+class TopSample {
+ public:
+  TopSample(std::size_t size, std::uint64_t seed, std::uint64_t top)
+      : size_(size), key_(tree_key(seed, Purpose::top_sample, top)) {}
+
+  void add(std::uint64_t first_row, std::size_t n) {
+    for (std::uint64_t row = first_row; row < first_row + n; ++row) {
+      const std::uint64_t number = draw(key_, row);
+      if (number > highest_) continue;
+      kept_.emplace_back(number, row);
+      if (kept_.size() >= 2 * size_ + 1024) prune();
+    }
+  }
+
+  std::vector<std::uint32_t> rows() {
+    prune();
+    std::vector<std::uint32_t> rows(kept_.size());
+    std::transform(kept_.begin(), kept_.end(), rows.begin(), [](const auto& k) { return static_cast<std::uint32_t>(k.second); });
+    std::sort(rows.begin(), rows.end());
+    return rows;
+  }
+
+ private:
+  void prune() {
+    if (kept_.size() <= size_) return;
+    std::nth_element(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(size_), kept_.end());
+    highest_ = kept_[size_].first;
+    kept_.resize(size_);
+  }
+
+  std::size_t size_;
+  std::uint64_t key_;
+  std::uint64_t highest_ = ~0ULL;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> kept_;
+};
+
+}  // namespace oldgrowth

@@ -1,0 +1,60 @@
+"""Every error that a user can cause, each with a sentence that says what, where and which knob."""
+
+
+class OldgrowthError(ValueError):
+    """The base of all errors raised for bad data or bad parameters."""
+
+
+class ParameterError(OldgrowthError):
+    """A parameter has a value that it cannot have."""
+
+    def __init__(self, name: str, value: object, wanted: str) -> None:
+        super().__init__(f"{name}={value!r} is not possible: {name} must be {wanted}.")
+
+
+class DataError(OldgrowthError):
+    """The rows, targets or weights cannot be learned from."""
+
+
+class InfiniteValueError(DataError):
+    """A value is infinite, or becomes so as float32."""
+
+    def __init__(self, row: int, column: object) -> None:
+        super().__init__(
+            f"Input X contains infinity or a value too large for dtype('float32'): row {row}, column {column}. "
+            "Missing values are allowed as NaN; replace infinite ones."
+        )
+
+
+class ChangedDataError(DataError):
+    """A second pass over the data found other rows than the first."""
+
+    def __init__(self, first_row: int, last_row: int) -> None:
+        super().__init__(
+            f"The data changed while it was read: rows {first_row} to {last_row} hold a value in the second pass "
+            "that was not there in the first. Do not write to the data during fit."
+        )
+
+
+class TooManyFeaturesError(DataError):
+    """More features than a node can name."""
+
+    def __init__(self, n_features: int, limit: int) -> None:
+        super().__init__(f"X has {n_features} features, but at most {limit} fit the node format of a forest.")
+
+
+class TooManyBucketsError(DataError):
+    """More buckets than the row index of a top tree can name."""
+
+    def __init__(self, n_buckets: int, limit: int) -> None:
+        super().__init__(
+            f"A top tree would have about {n_buckets} buckets, but at most {limit} are possible: "
+            "choose a larger bucket_size."
+        )
+
+
+class TooManyRowsError(DataError):
+    """More rows than can be held in memory by their 32-bit number."""
+
+    def __init__(self, n_rows: int, limit: int) -> None:
+        super().__init__(f"X has {n_rows} rows, but at most {limit} can be trained on in memory.")

@@ -1,0 +1,173 @@
+"""Checks of the estimators' parameters, and the plan that follows from them."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from joblib import effective_n_jobs
+from sklearn.utils import check_random_state
+
+from . import _core
+from .datasets import ArrayDataset
+from .errors import ParameterError
+from .plan import (
+    AUTO_BALANCE,
+    CRITERIA,
+    Plan,
+    auto_bucket_size,
+    auto_chunk_size,
+    auto_top_sample,
+    check_limits,
+)
+
+
+def whole(name: str, value: Any, low: int) -> int:
+    """A whole number that is at least `low`."""
+    if isinstance(value, Integral) and not isinstance(value, bool | np.bool_) and value >= low:
+        return int(value)
+    raise ParameterError(name, value, f"a whole number of at least {low}")
+
+
+def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
+    if isinstance(value, Real) and not isinstance(value, bool | np.bool_) and low <= value <= high:
+        return float(value)
+    bounds = f"at least {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
+    raise ParameterError(name, value, f"a number {bounds}")
+
+
+def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
+    if any(value is c or (isinstance(value, str) and value == c) for c in choices):
+        return value
+    raise ParameterError(name, value, "one of " + ", ".join(repr(c) for c in choices))
+
+
+def flag(name: str, value: Any) -> bool:
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise ParameterError(name, value, "True or False")
+
+
+def rows_or_share(name: str, value: Any, n: int, low: int) -> int:
+    """A number of rows: whole, or a share of all of them as a float."""
+    if isinstance(value, Real) and not isinstance(value, Integral | bool | np.bool_) and 0 < value <= 1:
+        return max(low, math.ceil(value * n))
+    if isinstance(value, Integral) and not isinstance(value, bool | np.bool_) and value >= low:
+        return int(value)
+    raise ParameterError(name, value, f"a whole number of at least {low} or a share in (0, 1]")
+
+
+def features_per_split(name: str, value: Any, n_features: int) -> int:
+    """scikit-learn's `max_features`."""
+    if value is None:
+        return n_features
+    if isinstance(value, str):
+        one_of(name, value, ("sqrt", "log2"))
+        return max(1, int(math.sqrt(n_features) if value == "sqrt" else math.log2(n_features)))
+    if isinstance(value, Integral) and not isinstance(value, bool | np.bool_) and value >= 1:
+        return min(int(value), n_features)
+    if isinstance(value, Real) and not isinstance(value, bool | np.bool_) and 0 < value <= 1:
+        return max(1, int(value * n_features))
+    raise ParameterError(name, value, "'sqrt', 'log2', None, a whole number of at least 1 or a share in (0, 1]")
+
+
+def bootstrap_mean(max_samples: Any, bootstrap: bool, n: int) -> float:
+    """How often a row is expected in a tree's bootstrap."""
+    if max_samples is None:
+        return 1.0
+    if not bootstrap:
+        raise ParameterError("max_samples", max_samples, "None unless bootstrap=True")
+    rows = rows_or_share("max_samples", max_samples, n, 1)
+    if rows > n:
+        raise ParameterError("max_samples", max_samples, f"at most the number of rows, {n}")
+    return rows / n
+
+
+def seed_of(random_state: Any) -> int:
+    return int(check_random_state(random_state).randint(0, 2**31 - 1, dtype=np.int64))
+
+
+def _auto(name: str, value: Any, auto: int, low: int) -> int:
+    return auto if isinstance(value, str) and value == "auto" else whole(name, value, low)
+
+
+def make_plan(
+    params: dict[str, Any],
+    data: ArrayDataset,
+    n_classes: int,
+    class_weights: tuple[float, ...],
+    random_thresholds: bool,
+) -> Plan:
+    """Resolve an estimator's parameters for its data; raises before any work is done."""
+    n, d = data.n_rows, data.n_features
+    subsets = "subset_size" in params
+    criteria = ("gini", "entropy", "log_loss") if n_classes else ("squared_error",)
+    criterion = one_of("criterion", params["criterion"], criteria)
+    assert criterion in CRITERIA
+    balance = params.get("balance", 0.0)
+    balance = AUTO_BALANCE if isinstance(balance, str) and balance == "auto" else real("balance", balance, 0, 1)
+    bootstrap = flag("bootstrap", params["bootstrap"])
+    oob_score = params["oob_score"]
+    if not callable(oob_score):
+        flag("oob_score", oob_score)
+    if oob_score and not bootstrap:
+        raise ParameterError("oob_score", oob_score, "False unless bootstrap=True")
+    size_name = "subset_size" if subsets else "top_sample"
+    top_sample = min(n, _auto(size_name, params[size_name], auto_top_sample(n), 2))
+    bucket_size = _auto("bucket_size", params.get("bucket_size", n), auto_bucket_size(d), 2)
+    check_limits(n, d, bucket_size)
+    max_features = features_per_split("max_features", params["max_features"], d)
+    top_max_features = params.get("top_max_features", "auto")
+    if isinstance(top_max_features, str) and top_max_features == "auto":
+        top_max_features = max_features
+    max_depth = params["max_depth"]
+    verbose = params["verbose"]
+    if not isinstance(verbose, bool | np.bool_):
+        whole("verbose", verbose, 0)
+    offset, scale, impurity_scale = (0.0, 1.0, 1.0) if n_classes else _centre(data)
+    return Plan(
+        n_estimators=whole("n_estimators", params["n_estimators"], 1),
+        trees_per_top=1 if subsets else whole("trees_per_top", params["trees_per_top"], 1),
+        bucket_size=min(bucket_size, _core.max_bucket_rows(d)),
+        top_sample=top_sample,
+        top_max_features=features_per_split("top_max_features", top_max_features, d),
+        balance=balance,
+        criterion=criterion,
+        n_classes=n_classes,
+        max_features=max_features,
+        max_depth=None if max_depth is None else whole("max_depth", max_depth, 1),
+        min_samples_split=_min_samples("min_samples_split", params["min_samples_split"], n, 2),
+        min_samples_leaf=_min_samples("min_samples_leaf", params["min_samples_leaf"], n, 1),
+        min_impurity_decrease=real("min_impurity_decrease", params["min_impurity_decrease"], 0),
+        random_thresholds=random_thresholds,
+        bootstrap=bootstrap,
+        sample_mean=bootstrap_mean(params["max_samples"], bootstrap, n),
+        class_weights=class_weights,
+        balanced_subsample=params.get("class_weight") == "balanced_subsample",
+        oob=bool(oob_score),
+        hard_votes=one_of("voting", params.get("voting", "soft"), ("soft", "hard")) == "hard",
+        subsets=subsets,
+        chunk_size=_auto("chunk_size", params["chunk_size"], auto_chunk_size(d), 1),
+        seed=seed_of(params["random_state"]),
+        n_jobs=effective_n_jobs(params["n_jobs"]),
+        total_weight=float(n if data.weights is None else data.weights.sum()),
+        impurity_scale=impurity_scale,
+        target_offset=offset,
+        target_scale=scale,
+    )
+
+
+def _min_samples(name: str, value: Any, n: int, low: int) -> int:
+    return rows_or_share(name, value, n, low)
+
+
+def _centre(data: ArrayDataset) -> tuple[float, float, float]:
+    """Centre a regression's targets in place; returns offset, largest distance from it, and variance."""
+    targets: npt.NDArray[np.float64] = data.targets
+    offset = float(np.mean(targets))
+    data.targets = targets - offset
+    scale = float(np.max(np.abs(data.targets))) or 1.0
+    return offset, scale, float(np.var(data.targets)) or 1.0

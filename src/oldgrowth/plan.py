@@ -1,0 +1,118 @@
+"""The plan of a fit: every size and rule that the stages need, resolved before the first pass."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from . import _core
+from .errors import TooManyBucketsError, TooManyFeaturesError, TooManyRowsError
+
+CRITERIA = {"gini": 0, "entropy": 1, "log_loss": 1, "squared_error": 2}
+MAX_BUCKETS = 2**31
+MAX_ROWS = 2**32 - 1
+
+AUTO_BALANCE = 0.3
+AUTO_CHUNK_BYTES = 32 * 2**20
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All parameters of a fit as plain values, so that a stage can be run anywhere."""
+
+    n_estimators: int
+    trees_per_top: int
+    bucket_size: int
+    top_sample: int
+    top_max_features: int
+    balance: float
+    criterion: str
+    n_classes: int
+    max_features: int
+    max_depth: int | None
+    min_samples_split: int
+    min_samples_leaf: int
+    min_impurity_decrease: float
+    random_thresholds: bool
+    bootstrap: bool
+    sample_mean: float
+    class_weights: tuple[float, ...]
+    balanced_subsample: bool
+    oob: bool
+    hard_votes: bool
+    subsets: bool
+    chunk_size: int
+    seed: int
+    n_jobs: int
+    total_weight: float
+    impurity_scale: float = 1.0
+    target_offset: float = 0.0
+    target_scale: float = 1.0
+
+    @property
+    def classification(self) -> bool:
+        return self.n_classes > 0
+
+    def needs_top_trees(self, n_rows: int) -> bool:
+        return not self.subsets and n_rows > self.bucket_size
+
+    def trees_of_tops(self, n_rows: int) -> list[int]:
+        """How many bottom trees stand on each top tree."""
+        if self.subsets:
+            return [1] * self.n_estimators
+        if not self.needs_top_trees(n_rows):
+            return [self.n_estimators]
+        whole, rest = divmod(self.n_estimators, self.trees_per_top)
+        return [self.trees_per_top] * whole + [rest] * (rest > 0)
+
+    def top_rules(self, n_rows: int) -> _core.TreeRules:
+        rules = self.bottom_rules()
+        share = self.top_sample / n_rows
+        rules.top_tree = True
+        rules.random_thresholds = False
+        rules.max_features = self.top_max_features
+        rules.min_samples_split = max(2, math.ceil(self.bucket_size * share))
+        rules.min_samples_leaf = max(1, math.ceil(self.min_samples_leaf * share))
+        rules.min_impurity_decrease = 0.0
+        rules.balance = self.balance
+        return rules
+
+    def bottom_rules(self) -> _core.TreeRules:
+        rules = _core.TreeRules()
+        rules.criterion = CRITERIA[self.criterion]
+        rules.n_classes = self.n_classes
+        rules.max_features = self.max_features
+        if self.max_depth is not None:
+            rules.max_depth = self.max_depth
+        rules.min_samples_split = self.min_samples_split
+        rules.min_samples_leaf = self.min_samples_leaf
+        rules.min_impurity_decrease = self.min_impurity_decrease
+        rules.total_weight = self.total_weight
+        rules.random_thresholds = self.random_thresholds
+        rules.impurity_scale = self.impurity_scale
+        rules.target_offset = self.target_offset
+        return rules
+
+
+def auto_top_sample(n_rows: int) -> int:
+    """The paper's size of a top sample."""
+    return min(500_000, n_rows, max(int(100 * math.sqrt(n_rows)), 100_000))
+
+
+def auto_bucket_size(n_features: int) -> int:
+    """See docs/decisions.md for the sweep behind it."""
+    return 60_000
+
+
+def auto_chunk_size(n_features: int) -> int:
+    return max(1024, AUTO_CHUNK_BYTES // (4 * n_features))
+
+
+def check_limits(n_rows: int, n_features: int, bucket_size: int) -> None:
+    """Refuse what the formats cannot hold, before any work is done."""
+    if n_features > _core.MAX_FEATURES:
+        raise TooManyFeaturesError(n_features, _core.MAX_FEATURES)
+    if n_rows > MAX_ROWS:
+        raise TooManyRowsError(n_rows, MAX_ROWS)
+    if n_rows // bucket_size > MAX_BUCKETS:
+        raise TooManyBucketsError(n_rows // bucket_size, MAX_BUCKETS)

@@ -1,0 +1,84 @@
+"""The report of a fit: what each stage did and what came out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .progress import Progress, StageProgress, human_bytes, peak_memory
+
+_QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True)
+class StageReport:
+    """One stage: rows it handled, seconds it took, peak memory of the process at its end."""
+
+    name: str
+    rows: int
+    seconds: float
+    peak_memory: int
+
+
+@dataclass
+class FitReport:
+    """What `fit` did; prints as a table, `as_dict()` for machines."""
+
+    stages: list[StageReport] = field(default_factory=list)
+    rows: int = 0
+    features: int = 0
+    record_bytes: int = 0
+    top_trees: int = 0
+    trees: int = 0
+    buckets: int = 0
+    bucket_size: int = 0
+    top_sample: int = 0
+    bucket_rows: dict[str, int] = field(default_factory=dict)
+    nodes: int = 0
+    depth: int = 0
+    peak_memory: int = 0
+
+    @property
+    def seconds(self) -> float:
+        return sum(stage.seconds for stage in self.stages)
+
+    def count_buckets(self, sizes: npt.NDArray[np.int64]) -> None:
+        self.buckets = len(sizes)
+        quantiles = np.quantile(sizes, _QUANTILES, method="nearest")
+        self.bucket_rows = {f"{q:.0%}": int(v) for q, v in zip(_QUANTILES, quantiles, strict=True)}
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"seconds": self.seconds}
+
+    def __str__(self) -> str:
+        lines = [f"{'stage':<12}{'rows':>14}{'seconds':>10}{'share':>8}"]
+        total = self.seconds or 1.0
+        lines += [f"{s.name:<12}{s.rows:>14,}{s.seconds:>10.3f}{s.seconds / total:>8.1%}" for s in self.stages]
+        lines.append(f"{'total':<12}{self.rows:>14,}{self.seconds:>10.3f}{1:>8.1%}")
+        sizes = ", ".join(f"{name}: {rows:,}" for name, rows in self.bucket_rows.items())
+        lines.append(f"{self.trees} trees on {self.top_trees} top trees, {self.nodes:,} nodes, depth {self.depth}")
+        lines.append(f"{self.buckets:,} buckets, rows {sizes}; peak memory {human_bytes(self.peak_memory)}")
+        return "\n".join(lines)
+
+
+class Recorder:
+    """Times the stages, for the report and for the eyes."""
+
+    def __init__(self, verbose: int) -> None:
+        self.report = FitReport()
+        self._progress = Progress(verbose)
+
+    @contextmanager
+    def stage(self, name: str, total: int) -> Iterator[StageProgress]:
+        started = time.perf_counter()
+        with self._progress.stage(name, total) as progress:
+            yield progress
+        seconds = time.perf_counter() - started
+        self.report.peak_memory = peak_memory()
+        self.report.stages.append(StageReport(name, progress.done, seconds, self.report.peak_memory))

@@ -1,0 +1,38 @@
+"""Stage 1, one pass over all rows: draw the top samples, and learn how few bytes hold each feature."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from .datasets import ArrayDataset
+from .plan import Plan
+from .progress import StageProgress
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """The numbers of the rows in each top sample, and the codec for all rows."""
+
+    top_samples: list[npt.NDArray[np.uint32]]
+    codec: _core.RowCodec
+
+
+def sample(data: ArrayDataset, plan: Plan, pool: Executor, progress: StageProgress) -> Sampled:
+    profile = _core.Profile(data.n_features)
+    wanted = plan.subsets or plan.needs_top_trees(data.n_rows)
+    tops = range(len(plan.trees_of_tops(data.n_rows)) if wanted else 0)
+    samples = [_core.TopSample(plan.top_sample, plan.seed, top) for top in tops]
+    edges = np.linspace(0, data.n_features, plan.n_jobs + 1).astype(int).tolist()
+    columns = [(a, b) for a, b in zip(edges, edges[1:], strict=False) if a < b]
+    for chunk in data.chunks(plan.chunk_size):
+        work = [pool.submit(profile.add, chunk.x, first, last) for first, last in columns]
+        work += [pool.submit(s.add, chunk.first_row, chunk.rows) for s in samples]
+        for task in work:
+            task.result()
+        progress.advance(chunk.rows)
+    return Sampled([s.rows() for s in samples], _core.RowCodec(profile))
