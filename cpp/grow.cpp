@@ -94,6 +94,9 @@ class TreeGrower {
     Frame root = frame;
     root.begin = 0;
     root.end = n;
+    root.list_at = own_list(frame);
+    root.owns_list = true;
+    root.n_active = drop_constants(*next.block, root.list_at, frame.n_active);
     run(next, root, sizeof(Code) == 4 ? 0 : nesting + 1);
     return true;
   }
@@ -135,6 +138,18 @@ class TreeGrower {
     }
     to.block = &to.own_block;
     to.targets = &to.own_targets;
+  }
+
+  // With the rows together it is cheap to see which features are constant in all of them.
+  std::uint32_t drop_constants(const Block<std::uint16_t>& block, std::size_t list_at, std::uint32_t n_active) {
+    differing_.assign(block.features, 0);
+    const std::uint16_t* first = block.row(0);
+    for (std::size_t i = 1; i < block.rows; ++i) {
+      const std::uint16_t* row = block.row(i);
+      for (std::size_t f = 0; f < block.features; ++f) differing_[f] |= static_cast<std::uint16_t>(row[f] ^ first[f]);
+    }
+    std::uint32_t* list = lists_.data() + list_at;
+    return static_cast<std::uint32_t>(std::stable_partition(list, list + n_active, [&](std::uint32_t f) { return differing_[f] != 0; }) - list);
   }
 
   template <class Code>
@@ -206,8 +221,7 @@ class TreeGrower {
   template <class Code>
   std::size_t partition(Level<Code, Stats>& level, const Frame& frame, const Split<Code>& split) {
     constexpr unsigned kHalf = 8 * sizeof(Code);
-    const Code* column = level.block->codes.data() + split.feature;
-    const std::size_t stride = level.block->features;
+    const auto [column, stride] = level.block->column(split.feature);
     if (level.aside.size() < frame.end - frame.begin) level.aside.resize(frame.end - frame.begin);
     // Codes wrap around so that one comparison also sends missing values (the highest code) left.
     const Code wrap = split.missing_left ? 1 : 0;
@@ -252,6 +266,7 @@ class TreeGrower {
   GrownTree tree_;
   std::vector<std::uint32_t> lists_;
   std::vector<std::uint32_t> rows_;
+  std::vector<std::uint16_t> differing_;
   std::unique_ptr<Level<std::uint16_t, Stats>> narrowed_, cached_[std::size(kCacheBytes)];
 };
 
@@ -286,11 +301,11 @@ GrownTree grow_tree(const Bucket& bucket, const std::vector<double>& row_weights
   const bool counts = whole_weights && rules.n_classes <= kMaxCountedClasses;
   switch (rules.criterion) {
     case Criterion::gini:
-      return counts ? grow_bucket<ClassStats<std::int64_t, Criterion::gini>>(bucket, row_weights, rules, key, depth)
-                    : grow_bucket<ClassStats<double, Criterion::gini>>(bucket, row_weights, rules, key, depth);
+      return counts ? grow_bucket<ClassStats<true, Criterion::gini>>(bucket, row_weights, rules, key, depth)
+                    : grow_bucket<ClassStats<false, Criterion::gini>>(bucket, row_weights, rules, key, depth);
     case Criterion::entropy:
-      return counts ? grow_bucket<ClassStats<std::int64_t, Criterion::entropy>>(bucket, row_weights, rules, key, depth)
-                    : grow_bucket<ClassStats<double, Criterion::entropy>>(bucket, row_weights, rules, key, depth);
+      return counts ? grow_bucket<ClassStats<true, Criterion::entropy>>(bucket, row_weights, rules, key, depth)
+                    : grow_bucket<ClassStats<false, Criterion::entropy>>(bucket, row_weights, rules, key, depth);
     case Criterion::squared_error: break;
   }
   return grow_bucket<ValueStats>(bucket, row_weights, rules, key, depth);

@@ -12,7 +12,7 @@ struct RankScratch {
   std::vector<std::uint64_t> words, other;
 };
 
-// Dense ranks of n 32-bit values; value_of(i) gives them. Writes column `f` of the block and returns the
+// Dense ranks of n 32-bit values; value_of(i) gives them. Writes a column of the block and returns the
 // distinct values but the missing one, ascending.
 template <class Code, class ValueOf>
 std::vector<std::uint32_t> rank_column(std::size_t n, const ValueOf& value_of, std::size_t f, Block<Code>& block,
@@ -39,7 +39,7 @@ std::vector<std::uint32_t> rank_column(std::size_t n, const ValueOf& value_of, s
       if (distinct.empty() || distinct.back() != value) distinct.push_back(value);
       code = static_cast<Code>(distinct.size() - 1);
     }
-    block.codes[row * block.features + f] = code;
+    block.columns[f * n + row] = code;
   }
   return distinct;
 }
@@ -48,6 +48,7 @@ template <class Code>
 void resize(Block<Code>& block, std::size_t rows, std::size_t features) {
   block.rows = rows;
   block.features = features;
+  block.columns.resize(rows * features);
   block.codes.resize(rows * features);
   block.values.resize(features);
   block.n_values.resize(features);
@@ -64,15 +65,46 @@ void own_values(Block<Code>& block, std::size_t f, std::vector<float> values) {
   block.n_values[f] = static_cast<std::uint32_t>(block.own[f].size());
 }
 
+// Rows handled together, so that both a row-major and a column-major side stay in the cache.
+constexpr std::size_t kTile = 64;
+
 template <class Code, class Stored>
-void copy_codes(const std::uint8_t* records, std::size_t record_bytes, const std::uint32_t* index, std::size_t n,
-                std::size_t f, Block<Code>& block) {
-  Code* out = block.codes.data() + f;
-  for (std::size_t i = 0; i < n; ++i, out += block.features) {
+void copy_codes(const std::uint8_t* const* records, std::size_t n, Code* out) {
+  for (std::size_t i = 0; i < n; ++i) {
     Stored code;
-    std::memcpy(&code, records + (index ? index[i] : i) * record_bytes, sizeof code);
-    *out = code == std::numeric_limits<Stored>::max() ? kMissing<Code> : static_cast<Code>(code);
+    std::memcpy(&code, records[i], sizeof code);
+    out[i] = code == std::numeric_limits<Stored>::max() ? kMissing<Code> : static_cast<Code>(code);
   }
+}
+
+// The codes that need no ranking.
+template <class Code>
+void copy_narrow(const RowCodec& codec, const std::uint8_t* records, const std::uint32_t* index, Block<Code>& block) {
+  const std::uint8_t* bytes[kTile];
+  for (std::size_t start = 0; start < block.rows; start += kTile) {
+    const std::size_t count = std::min(kTile, block.rows - start);
+    for (std::size_t f = 0; f < block.features; ++f) {
+      const FeatureCodec& feature = codec.feature(f);
+      if (feature.width == Width::four) continue;
+      for (std::size_t i = 0; i < count; ++i)
+        bytes[i] = records + (index ? index[start + i] : start + i) * codec.record_bytes() + feature.offset;
+      Code* out = block.columns.data() + f * block.rows + start;
+      if (feature.width == Width::one)
+        copy_codes<Code, std::uint8_t>(bytes, count, out);
+      else
+        copy_codes<Code, std::uint16_t>(bytes, count, out);
+    }
+  }
+}
+
+// Row-major codes from the columns, which are kept only where they help.
+template <class Code>
+void finish(Block<Code>& block) {
+  for (std::size_t start = 0; start < block.rows; start += kTile)
+    for (std::size_t f = 0; f < block.features; ++f)
+      for (std::size_t i = start; i < std::min(block.rows, start + kTile); ++i)
+        block.codes[i * block.features + f] = block.columns[f * block.rows + i];
+  if (block.columns.size() <= kWorthColumns) block.columns.clear();
 }
 
 }  // namespace
@@ -83,17 +115,14 @@ Block<Code> make_block(const RowCodec& codec, const std::uint8_t* records, const
   Block<Code> block;
   resize(block, n, codec.n_features());
   RankScratch scratch;
+  copy_narrow(codec, records, index, block);
   for (std::size_t f = 0; f < block.features; ++f) {
     const FeatureCodec& feature = codec.feature(f);
     const std::uint8_t* bytes = records + feature.offset;
     block.has_missing[f] = feature.has_missing;
     block.values[f] = feature.values.data();
     block.n_values[f] = static_cast<std::uint32_t>(feature.values.size());
-    if (feature.width == Width::one) {
-      copy_codes<Code, std::uint8_t>(bytes, codec.record_bytes(), index, n, f, block);
-    } else if (feature.width == Width::two) {
-      copy_codes<Code, std::uint16_t>(bytes, codec.record_bytes(), index, n, f, block);
-    } else {
+    if (feature.width == Width::four) {
       const auto value_of = [&](std::size_t i) {
         std::uint32_t value;
         std::memcpy(&value, bytes + (index ? index[i] : i) * codec.record_bytes(), sizeof value);
@@ -105,6 +134,7 @@ Block<Code> make_block(const RowCodec& codec, const std::uint8_t* records, const
       own_values(block, f, std::move(values));
     }
   }
+  finish(block);
   return block;
 }
 
@@ -119,7 +149,7 @@ void narrow_block(const Block<std::uint32_t>& from, const std::uint32_t* rows, s
       to.n_values[f] = from.n_values[f];
       for (std::size_t i = 0; i < n; ++i) {
         const std::uint32_t code = from.row(rows[i])[f];
-        to.codes[i * to.features + f] =
+        to.columns[f * n + i] =
             code == kMissing<std::uint32_t> ? kMissing<std::uint16_t> : static_cast<std::uint16_t>(code);
       }
       continue;
@@ -131,6 +161,7 @@ void narrow_block(const Block<std::uint32_t>& from, const std::uint32_t* rows, s
                    [&](std::uint32_t code) { return from.values[f][code]; });
     own_values(to, f, std::move(values));
   }
+  finish(to);
 }
 
 template Block<std::uint16_t> make_block(const RowCodec&, const std::uint8_t*, const std::uint32_t*, std::size_t);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "row_codec.hpp"
@@ -14,6 +15,10 @@ namespace oldgrowth {
 
 template <class Code>
 inline constexpr Code kMissing = std::numeric_limits<Code>::max();
+
+// A block of more codes than this is larger than a usual L2 cache. The rows of a node are then far apart,
+// but close within a column.
+inline constexpr std::size_t kWorthColumns = 256 * 1024;
 
 template <class Code>
 struct Block {
@@ -24,6 +29,7 @@ struct Block {
   std::size_t rows = 0;
   std::size_t features = 0;
   std::vector<Code> codes;                // rows x features
+  std::vector<Code> columns;              // features x rows; empty if not worth it
   std::vector<const float*> values;       // per feature: the value of each code, ascending
   std::vector<std::uint32_t> n_values;    // per feature
   std::vector<std::uint8_t> has_missing;  // per feature
@@ -31,6 +37,11 @@ struct Block {
   std::vector<std::vector<float>> own;
 
   const Code* row(std::size_t i) const { return codes.data() + i * features; }
+  // A feature's codes: where they begin and how far they are apart.
+  std::pair<const Code*, std::size_t> column(std::size_t f) const {
+    if (columns.empty()) return {codes.data() + f, features};
+    return {columns.data() + f * rows, 1};
+  }
 };
 
 // The records of rows index[0..n), or of the first n rows without an index.

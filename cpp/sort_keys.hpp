@@ -12,10 +12,10 @@ namespace oldgrowth {
 
 // Up to this many 32-bit keys are sorted by counting, for each key, the smaller ones: quadratic, but
 // without a branch and eight (or four) comparisons at a time.
-inline constexpr std::size_t kShortSort = 48;
+inline constexpr std::size_t kShortSort = 96;
 
 // Sorts n <= kShortSort keys from `in` to `out`. Both must have room for kShortSort + 8 keys.
-using ShortSort = void (*)(std::uint32_t* in, std::size_t n, std::uint32_t* out);
+using ShortSort = void (*)(const std::uint32_t* in, std::size_t n, std::uint32_t* out);
 ShortSort short_sort();           // the best for this machine
 ShortSort short_sort_baseline();  // for any machine: the oracle in the tests
 

@@ -53,7 +53,7 @@ class SplitSearch {
   using Key = Word<Code>;
   static constexpr unsigned kHalf = 8 * sizeof(Code);
 
-  SplitSearch(Stats& stats, const SplitRules& rules) : stats_(stats), rules_(rules), short_sort_(short_sort()) {}
+  SplitSearch(Stats& stats, const SplitRules& rules) : stats_(stats), rules_(rules), short_sort_(short_sort()), two_class_scan_(two_class_scan()) {}
 
   // Improves `best` if the feature splits the node better. `unit` is a random number in [0, 1) for a
   // random threshold, negative for the best one. False when the feature is constant in the node.
@@ -63,6 +63,12 @@ class SplitSearch {
     feature_ = feature;
     best_ = &best;
     n_ = n;
+    n_missing_ = 0;
+    unit_ = unit;
+    drawn_ = false;
+    const std::size_t codes = block.n_values[feature];
+    if (!block.has_missing[feature] && codes * bins_per_code() <= kBinsPerRow * n)
+      return from_column(entries, codes);
     gather(entries);
     if (lowest_ > highest_ || (lowest_ == highest_ && n_missing_ == 0)) return false;
     const std::size_t present = n - n_missing_;
@@ -70,13 +76,13 @@ class SplitSearch {
       only_missing_against_rest(present);
       return true;
     }
-    if (unit >= 0) {
-      at_random(present, unit);
-      return true;
-    }
-    const std::size_t bins = (static_cast<std::size_t>(highest_ - lowest_) + 1) * stats_.bins_per_code();
-    if (bins <= kBinsPerRow * present)
-      scan_bins(present, bins);
+    const std::size_t codes_here = static_cast<std::size_t>(highest_ - lowest_) + 1;
+    if (at_random())
+      sides_of_threshold(present);
+    else if (codes_here * bins_per_code() <= kBinsPerRow * present)
+      from_keys(present, codes_here);
+    else if (in_two_classes())
+      sorted_two_classes();
     else
       scan_sorted(present);
     if (n_missing_ > 0) only_missing_against_rest(present);
@@ -86,6 +92,8 @@ class SplitSearch {
  private:
   // Clearing and visiting a bin costs about a quarter of sorting a key.
   static constexpr std::size_t kBinsPerRow = 4;
+  static constexpr std::size_t kShortBins = 256;
+  static constexpr unsigned kField = 21;
 
   static std::uint32_t payload(Key key) { return static_cast<std::uint32_t>(key & std::numeric_limits<Code>::max()); }
   static Code code(Key key) { return static_cast<Code>(key >> kHalf); }
@@ -96,8 +104,7 @@ class SplitSearch {
       keys_.resize(2 * n_ + kShortSort + 8);
       other_.resize(2 * n_ + kShortSort + 8);
     }
-    const Code* column = block_->codes.data() + feature_;
-    const std::size_t stride = block_->features;
+    const auto [column, stride] = block_->column(feature_);
     constexpr Key kPayload = std::numeric_limits<Code>::max();
     Code lowest = kMissing<Code>, highest = 0;
     n_missing_ = 0;
@@ -140,8 +147,7 @@ class SplitSearch {
   void consider(Code last, Code next) {
     const double score = allowed_score();
     if (!(score > best_->score)) return;
-    const float* values = block_->values[feature_];
-    take(score, last, middle(values[last], values[next]));
+    take(score, last, next);
   }
 
   double allowed_score() {
@@ -152,6 +158,14 @@ class SplitSearch {
     const double apart = static_cast<double>(n_left_ > right ? n_left_ - right : right - n_left_);
     return (1 - rules_.balance) * stats_.decrease(score_) / (stats_.weight() * rules_.impurity_scale) -
            rules_.balance * apart / static_cast<double>(n_);
+  }
+
+  void take(double score, Code last, Code next) {
+    const float* values = block_->values[feature_];
+    if (at_random())
+      take(score, drawn_last_, threshold_);
+    else
+      take(score, last, middle(values[last], values[next]));
   }
 
   void take(double score, Code last, float threshold) {
@@ -177,6 +191,104 @@ class SplitSearch {
     }
   }
 
+  // Just two classes, all rows have a value and only gini counts: see two_class.hpp.
+  bool in_two_classes() const {
+    if constexpr (Stats::kTwoClasses && sizeof(Code) == 2)
+      return stats_.two_classes() && n_missing_ == 0 && rules_.balance == 0;
+    return false;
+  }
+  std::size_t bins_per_code() const { return in_two_classes() ? 1 : stats_.bins_per_code(); }
+
+  void sorted_two_classes() {
+    if constexpr (Stats::kTwoClasses && sizeof(Code) == 2) {
+      const Key* keys = sort(n_);
+      const TwoClassBest found =
+          two_class_scan_(keys, n_, stats_.two_class_node(), rules_.min_samples_leaf, best_->score);
+      if (!found.found) return;
+      n_left_ = found.last_left + 1;
+      score_ = found.score;
+      const Code last = code(keys[found.last_left]), next = code(keys[found.last_left + 1]);
+      take(score_, last, next);
+    }
+  }
+
+  // Bins straight from the codes in the block. False when only one code occurs.
+  bool from_column(const Key* entries, std::size_t codes) {
+    const auto [column, stride] = block_->column(feature_);
+    const auto code_of = [&, column = column, stride = stride](std::size_t i) {
+      return static_cast<std::size_t>(column[static_cast<std::size_t>(entries[i] >> kHalf) * stride]);
+    };
+    lowest_ = 0;
+    highest_ = static_cast<Code>(codes - 1);
+    return count_and_scan(n_, codes, code_of, [&](std::size_t i) { return payload(entries[i]); });
+  }
+
+  void from_keys(std::size_t n, std::size_t codes) {
+    count_and_scan(
+        n, codes, [&](std::size_t i) { return static_cast<std::size_t>(code(keys_[i]) - lowest_); },
+        [&](std::size_t i) { return payload(keys_[i]); });
+  }
+
+  template <class CodeOf, class PayloadOf>
+  bool count_and_scan(std::size_t n, std::size_t codes, const CodeOf& code_of, const PayloadOf& payload_of) {
+    if constexpr (Stats::kTwoClasses && sizeof(Code) == 2) {
+      if (in_two_classes()) {
+        const std::uint32_t marked = stats_.two_class_node().marked_class;
+        const auto word_of = [&](std::uint32_t p) {
+          const std::uint64_t w = p & kWeightMask;
+          return (1ULL << (2 * kField)) | (w << kField) | (p >> kWeightBits == marked ? w : 0);
+        };
+        count(words_, n, codes, [&](std::uint64_t* words, std::size_t i) { words[code_of(i)] += word_of(payload_of(i)); },
+              [](std::uint64_t& to, std::uint64_t from) { to += from; });
+        return scan_words(stats_.two_class_node(), codes);
+      }
+    }
+    const std::size_t per_code = stats_.bins_per_code();
+    count(bins_, n, codes * per_code,
+          [&](typename Stats::Bin* bins, std::size_t i) { stats_.fill(bins + code_of(i) * per_code, payload_of(i)); },
+          Stats::merge);
+    return scan_bins(codes);
+  }
+
+  // Counts into several copies of a short array in turn: adding to one place twice in a row is slow.
+  template <class Bin, class Add, class Merge>
+  static void count(std::vector<Bin>& bins, std::size_t n, std::size_t n_bins, const Add& add, const Merge& merge) {
+    const std::size_t copies = n_bins <= kShortBins ? 4 : 1;
+    if (bins.size() < n_bins * copies) bins.resize(n_bins * copies);
+    std::memset(static_cast<void*>(bins.data()), 0, n_bins * copies * sizeof(Bin));
+    for (std::size_t i = 0; i < n; ++i) add(bins.data() + (i & (copies - 1)) * n_bins, i);
+    for (std::size_t c = 1; c < copies; ++c)
+      for (std::size_t b = 0; b < n_bins; ++b) merge(bins[b], bins[c * n_bins + b]);
+  }
+
+  // Words hold rows, weight and marked weight in 21 bits each, which up to 65,535 rows cannot fill.
+  bool scan_words(const TwoClassNode& node, std::size_t codes) {
+    constexpr std::uint64_t kMask = (1ULL << kField) - 1;
+    std::size_t c = 0;
+    while (words_[c] == 0) ++c;
+    if (at_random() && !drawn_) {
+      std::size_t highest = codes - 1;
+      while (words_[highest] == 0) --highest;
+      draw_threshold(c, highest);
+    }
+    std::uint64_t left = words_[c];
+    std::size_t last = c;
+    bool varies = false;
+    for (++c; c < codes; ++c) {
+      if (words_[c] == 0) continue;
+      varies = true;
+      n_left_ = static_cast<std::size_t>(left >> (2 * kField));
+      const auto from = static_cast<Code>(lowest_ + last), to = static_cast<Code>(lowest_ + c);
+      if (n_left_ >= rules_.min_samples_leaf && n_ - n_left_ >= rules_.min_samples_leaf && wanted(from, to)) {
+        score_ = node.score(static_cast<std::int64_t>((left >> kField) & kMask), static_cast<std::int64_t>(left & kMask));
+        if (score_ > best_->score) take(score_, from, to);
+      }
+      left += words_[c];
+      last = c;
+    }
+    return varies;
+  }
+
   const Key* sort(std::size_t n) {
     if constexpr (sizeof(Code) == 2) {
       if (n <= kShortSort) {
@@ -188,44 +300,63 @@ class SplitSearch {
     return radix_sort(keys_.data(), other_.data(), n, kHalf, static_cast<unsigned>(std::bit_width(differing)));
   }
 
-  void scan_bins(std::size_t n, std::size_t n_bins) {
+  bool scan_bins(std::size_t codes) {
     const std::size_t per_code = stats_.bins_per_code();
-    if (bins_.size() < n_bins) bins_.resize(n_bins);
-    std::memset(static_cast<void*>(bins_.data()), 0, n_bins * sizeof(typename Stats::Bin));
-    for (std::size_t i = 0; i < n; ++i)
-      stats_.fill(bins_.data() + static_cast<std::size_t>(code(keys_[i]) - lowest_) * per_code, payload(keys_[i]));
+    bool varies = false;
+    if (at_random() && !drawn_) draw_threshold_from_bins(codes);
     for (int side = 0; side <= (n_missing_ > 0); ++side) {
       start(side == 1);
-      Code last = lowest_;
-      for (std::size_t c = lowest_; c <= highest_; ++c) {
-        const typename Stats::Bin* bin = bins_.data() + (c - lowest_) * per_code;
+      std::size_t last = codes;  // none yet
+      for (std::size_t c = 0; c < codes; ++c) {
+        const typename Stats::Bin* bin = bins_.data() + c * per_code;
         const std::uint32_t rows = Stats::rows(bin, per_code);
         if (rows == 0) continue;
-        if (c != lowest_) consider(last, static_cast<Code>(c));
+        if (last != codes) {
+          varies = true;
+          if (wanted(lowest_ + last, lowest_ + c)) consider(static_cast<Code>(lowest_ + last), static_cast<Code>(lowest_ + c));
+        }
         stats_.move(bin);
         n_left_ += rows;
-        last = static_cast<Code>(c);
+        last = c;
       }
     }
+    return varies;
   }
 
-  void at_random(std::size_t n, double unit) {
+  bool at_random() const { return unit_ >= 0; }
+
+  // A random threshold between the lowest and the highest value here.
+  void draw_threshold(std::size_t lowest, std::size_t highest) {
+    drawn_ = true;
     const float* values = block_->values[feature_];
-    const double low = values[lowest_], high = values[highest_];
-    auto threshold = static_cast<float>(low + unit * (high - low));
-    if (!(threshold < values[highest_])) threshold = values[lowest_];
-    const float* above = std::upper_bound(values + lowest_, values + highest_ + 1, threshold);
-    const auto last = static_cast<Code>(above - values - 1);
-    for (int side = 0; side <= (n_missing_ > 0); ++side) {
-      start(side == 1);
-      for (std::size_t i = 0; i < n; ++i) {
-        if (code(keys_[i]) > last) continue;
-        stats_.move(payload(keys_[i]));
-        ++n_left_;
-      }
-      const double score = allowed_score();
-      if (score > best_->score) take(score, last, threshold);
-    }
+    const double low = values[lowest], high = values[highest];
+    threshold_ = static_cast<float>(low + unit_ * (high - low));
+    if (!(threshold_ < values[highest])) threshold_ = values[lowest];
+    const float* above = std::upper_bound(values + lowest, values + highest + 1, threshold_);
+    drawn_last_ = static_cast<Code>(above - values - 1);
+  }
+
+  void draw_threshold_from_bins(std::size_t codes) {
+    const std::size_t per_code = stats_.bins_per_code();
+    std::size_t lowest = 0, highest = codes - 1;
+    while (Stats::rows(bins_.data() + lowest * per_code, per_code) == 0) ++lowest;
+    while (Stats::rows(bins_.data() + highest * per_code, per_code) == 0) --highest;
+    draw_threshold(lowest, highest);
+  }
+
+  // With a random threshold there are just two bins: left and right of it.
+  void sides_of_threshold(std::size_t n) {
+    draw_threshold(lowest_, highest_);
+    const Code last = drawn_last_;
+    lowest_ = last;
+    count_and_scan(
+        n, 2, [&](std::size_t i) { return static_cast<std::size_t>(code(keys_[i]) > last); },
+        [&](std::size_t i) { return payload(keys_[i]); });
+  }
+
+  // Whether the boundary between two codes is to be scored: any, or the one at the random threshold.
+  bool wanted(std::size_t last, std::size_t next) const {
+    return !at_random() || (last <= drawn_last_ && next > drawn_last_);
   }
 
   void only_missing_against_rest(std::size_t present) {
@@ -239,15 +370,21 @@ class SplitSearch {
   Stats& stats_;
   SplitRules rules_;
   ShortSort short_sort_;
+  TwoClassScan two_class_scan_;
   const Block<Code>* block_ = nullptr;
   Split<Code>* best_ = nullptr;
   std::vector<Key> keys_, other_, missing_;
   std::vector<typename Stats::Bin> bins_;
+  std::vector<std::uint64_t> words_;
   std::uint32_t feature_ = 0;
   std::size_t n_ = 0, n_missing_ = 0, n_left_ = 0;
   Code lowest_ = 0, highest_ = 0;
   bool missing_left_ = false;
   double score_ = 0;
+  double unit_ = -1;
+  float threshold_ = 0;
+  Code drawn_last_ = 0;
+  bool drawn_ = false;
 
  public:
   void set_balance(double balance) { rules_.balance = balance; }

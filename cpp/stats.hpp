@@ -13,6 +13,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "two_class.hpp"
+
 namespace oldgrowth {
 
 enum class Criterion : std::uint8_t { gini, entropy, squared_error };
@@ -26,23 +28,27 @@ struct Targets {
 
 // In counting mode a payload is (class << 4) | weight; else it is the row's place in its block.
 inline constexpr std::uint32_t kWeightBits = 4;
+inline constexpr std::uint32_t kWeightMask = (1U << kWeightBits) - 1;
 inline constexpr std::uint32_t kMaxCountedClasses = 1U << (16 - kWeightBits);
 
 inline double x_log2_x(double x) { return x > 0 ? x * std::log2(x) : 0.0; }
 
-// Classes, with whole weights carried in the payload (Weight = int64) or any weights looked up (double).
-template <class Weight, Criterion criterion>
+// Classes, with small whole weights carried in the payload, or any weights looked up. Sums of whole numbers
+// are exact in a double, so counting needs no other type.
+template <bool counts, Criterion criterion>
 class ClassStats {
  public:
-  static constexpr bool kCounts = std::is_integral_v<Weight>;
+  static constexpr bool kCounts = counts;
   static constexpr bool kClassification = true;
-  struct Bin {
-    std::conditional_t<kCounts, std::uint32_t, double> weight;
+  static constexpr bool kTwoClasses = counts && criterion == Criterion::gini;  // has the fast way of two_class.hpp
+  struct WeightedBin {
+    double weight;
     std::uint32_t rows;
   };
+  using Bin = std::conditional_t<counts, std::uint64_t, WeightedBin>;  // counted: rows << 32 | weight
 
   explicit ClassStats(std::uint32_t n_classes)
-      : total_(n_classes), left_(n_classes), log_table_(kCounts && criterion == Criterion::entropy ? 4096 : 0) {
+      : total_(n_classes), left_(n_classes), log_table_(counts && criterion == Criterion::entropy ? 4096 : 0) {
     for (std::size_t i = 0; i < log_table_.size(); ++i) log_table_[i] = x_log2_x(static_cast<double>(i));
   }
 
@@ -50,7 +56,7 @@ class ClassStats {
   std::size_t bins_per_code() const { return total_.size(); }
 
   void clear() {
-    std::fill(total_.begin(), total_.end(), Weight{0});
+    std::fill(total_.begin(), total_.end(), 0.0);
     weight_ = 0;
   }
   void add(std::uint32_t payload) {
@@ -61,109 +67,134 @@ class ClassStats {
   void close() {
     classes_present_ = 0;
     squares_ = 0;
-    for (const Weight w : total_) {
+    for (const double w : total_) {
       classes_present_ += w > 0;
       squares_ += w * w;
     }
-    parent_ = criterion == Criterion::entropy ? logs(total_) - x_log2_x_fast(weight_)
-                                              : static_cast<double>(squares_) / static_cast<double>(weight_);
+    parent_ = criterion == Criterion::entropy ? logs() - x_log2_x_fast(weight_) : squares_ / weight_;
+    if (!kTwoClasses || !two_classes()) return;
+    two_.marked_class = only_class();
+    two_.weight = static_cast<std::int64_t>(weight_);
+    two_.marked = static_cast<std::int64_t>(total_[two_.marked_class]);
   }
   bool pure() const { return classes_present_ <= 1; }
-  double weight() const { return static_cast<double>(weight_); }
-  double impurity() const {
-    return criterion == Criterion::entropy ? -parent_ / weight() : 1.0 - parent_ / weight();
-  }
+  double weight() const { return weight_; }
+  double impurity() const { return criterion == Criterion::entropy ? -parent_ / weight_ : 1.0 - parent_ / weight_; }
 
   void all_right() {
-    std::fill(left_.begin(), left_.end(), Weight{0});
+    std::fill(left_.begin(), left_.end(), 0.0);
     left_weight_ = 0;
     left_squares_ = 0;
     right_squares_ = squares_;
   }
-  void move(std::uint32_t payload) { move(class_of(payload), weight_of(payload)); }
-  void move(const Bin* bins) {
-    for (std::uint32_t k = 0; k < total_.size(); ++k)
-      if (bins[k].rows > 0) move(k, static_cast<Weight>(bins[k].weight));
-  }
-  void fill(Bin* bins, std::uint32_t payload) const {
-    Bin& bin = bins[class_of(payload)];
-    bin.weight += static_cast<decltype(bin.weight)>(weight_of(payload));
-    ++bin.rows;
-  }
-  static std::uint32_t rows(const Bin* bins, std::size_t n) {
-    std::uint32_t rows = 0;
-    for (std::size_t k = 0; k < n; ++k) rows += bins[k].rows;
-    return rows;
-  }
-
-  double score() const {
-    const double wl = static_cast<double>(left_weight_);
-    const double wr = static_cast<double>(weight_ - left_weight_);
-    if constexpr (criterion == Criterion::entropy) {
-      double sum = -x_log2_x_fast(left_weight_) - x_log2_x_fast(weight_ - left_weight_);
-      for (std::size_t k = 0; k < total_.size(); ++k)
-        if (total_[k] > 0) sum += x_log2_x_fast(left_[k]) + x_log2_x_fast(total_[k] - left_[k]);
-      return sum;
-    } else if constexpr (kCounts) {
-      return (static_cast<double>(left_squares_) * wr + static_cast<double>(right_squares_) * wl) / (wl * wr);
-    } else {
-      double left = 0, right = 0;
-      for (std::size_t k = 0; k < total_.size(); ++k) {
-        left += left_[k] * left_[k];
-        right += (total_[k] - left_[k]) * (total_[k] - left_[k]);
-      }
-      return left / wl + right / wr;
-    }
-  }
-  double decrease(double score) const { return score - parent_; }
-  // No split of this node can score higher.
-  double highest_score() const { return criterion == Criterion::entropy ? 0.0 : weight(); }
-
-  std::uint32_t only_class() const {
-    return static_cast<std::uint32_t>(std::max_element(total_.begin(), total_.end()) - total_.begin());
-  }
-  std::size_t n_classes() const { return total_.size(); }
-  double share(std::size_t k) const { return static_cast<double>(total_[k]) / weight(); }
-
-  std::uint32_t class_of(std::uint32_t payload) const {
-    if constexpr (kCounts) return payload >> kWeightBits;
-    return targets_->classes[payload];
-  }
-  Weight weight_of(std::uint32_t payload) const {
-    if constexpr (kCounts) {
-      return static_cast<Weight>(payload & ((1U << kWeightBits) - 1));
-    } else {
-      return targets_->weights[payload];
-    }
-  }
-  Weight total(std::size_t k) const { return total_[k]; }
-
- private:
-  void move(std::uint32_t k, Weight w) {
-    if constexpr (kCounts && criterion == Criterion::gini) {
+  void move(std::uint32_t payload) {
+    const std::uint32_t k = class_of(payload);
+    const double w = weight_of(payload);
+    if constexpr (criterion == Criterion::gini) {
       left_squares_ += w * (2 * left_[k] + w);
       right_squares_ -= w * (2 * (total_[k] - left_[k]) - w);
     }
     left_[k] += w;
     left_weight_ += w;
   }
-  double x_log2_x_fast(Weight x) const {
-    if constexpr (kCounts)
-      if (static_cast<std::size_t>(x) < log_table_.size()) return log_table_[static_cast<std::size_t>(x)];
-    return x_log2_x(static_cast<double>(x));
+  // The same without a branch, for rows of which some move; recount() when all were seen.
+  void move_if(std::uint32_t payload, bool moves) { left_[class_of(payload)] += moves ? weight_of(payload) : 0.0; }
+  void recount() {
+    left_weight_ = left_squares_ = right_squares_ = 0;
+    for (std::size_t k = 0; k < total_.size(); ++k) {
+      const double l = left_[k], r = total_[k] - l;
+      left_weight_ += l;
+      left_squares_ += l * l;
+      right_squares_ += r * r;
+    }
   }
-  double logs(const std::vector<Weight>& weights) const {
+  void move(const Bin* bins) {
+    for (std::size_t k = 0; k < left_.size(); ++k) left_[k] += weight_of(bins[k]);
+    recount();
+  }
+  void fill(Bin* bins, std::uint32_t payload) const {
+    Bin& bin = bins[class_of(payload)];
+    if constexpr (counts) {
+      bin += (1ULL << 32) | (payload & kWeightMask);
+    } else {
+      bin.weight += weight_of(payload);
+      ++bin.rows;
+    }
+  }
+  static void merge(Bin& to, const Bin& from) {
+    if constexpr (counts) {
+      to += from;
+    } else {
+      to.weight += from.weight;
+      to.rows += from.rows;
+    }
+  }
+  static std::uint32_t rows(const Bin* bins, std::size_t n) {
+    std::uint64_t rows = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+      if constexpr (counts)
+        rows += bins[k];
+      else
+        rows += static_cast<std::uint64_t>(bins[k].rows) << 32;
+    }
+    return static_cast<std::uint32_t>(rows >> 32);
+  }
+
+  double score() const {
+    const double wl = left_weight_, wr = weight_ - left_weight_;
+    if constexpr (criterion == Criterion::entropy) {
+      double sum = -x_log2_x_fast(wl) - x_log2_x_fast(wr);
+      for (std::size_t k = 0; k < total_.size(); ++k)
+        if (total_[k] > 0) sum += x_log2_x_fast(left_[k]) + x_log2_x_fast(total_[k] - left_[k]);
+      return sum;
+    }
+    if (kTwoClasses && two_classes())
+      return two_.score(static_cast<std::int64_t>(wl), static_cast<std::int64_t>(left_[two_.marked_class]));
+    return (left_squares_ * wr + right_squares_ * wl) / (wl * wr);
+  }
+  double decrease(double score) const { return kTwoClasses && two_classes() ? 2 * score / weight_ : score - parent_; }
+  // No split of this node can score higher.
+  double highest_score() const {
+    if (kTwoClasses && two_classes()) return static_cast<double>(two_.marked) * static_cast<double>(two_.weight - two_.marked);
+    return criterion == Criterion::entropy ? 0.0 : weight_;
+  }
+  bool two_classes() const { return classes_present_ == 2; }
+  const TwoClassNode& two_class_node() const { return two_; }
+
+  std::uint32_t only_class() const {
+    return static_cast<std::uint32_t>(std::max_element(total_.begin(), total_.end()) - total_.begin());
+  }
+  std::size_t n_classes() const { return total_.size(); }
+  double share(std::size_t k) const { return total_[k] / weight_; }
+
+  std::uint32_t class_of(std::uint32_t payload) const {
+    return counts ? payload >> kWeightBits : targets_->classes[payload];
+  }
+  double weight_of(std::uint32_t payload) const {
+    return counts ? static_cast<double>(payload & kWeightMask) : targets_->weights[payload];
+  }
+
+ private:
+  static double weight_of(const WeightedBin& bin) { return bin.weight; }
+  static double weight_of(std::uint64_t bin) { return static_cast<double>(static_cast<std::uint32_t>(bin)); }
+
+  double x_log2_x_fast(double x) const {
+    if (counts && x < static_cast<double>(log_table_.size())) return log_table_[static_cast<std::size_t>(x)];
+    return x_log2_x(x);
+  }
+  double logs() const {
     double sum = 0;
-    for (const Weight w : weights) sum += x_log2_x_fast(w);
+    for (const double w : total_) sum += x_log2_x_fast(w);
     return sum;
   }
 
   const Targets* targets_ = nullptr;
-  std::vector<Weight> total_, left_;
+  std::vector<double> total_, left_;
   std::vector<double> log_table_;
-  Weight weight_ = 0, left_weight_ = 0;
-  Weight squares_ = 0, left_squares_ = 0, right_squares_ = 0;
+  double weight_ = 0, left_weight_ = 0;
+  double squares_ = 0, left_squares_ = 0, right_squares_ = 0;
   std::uint32_t classes_present_ = 0;
+  TwoClassNode two_;
   double parent_ = 0;
 };
 
@@ -172,6 +203,7 @@ class ValueStats {
  public:
   static constexpr bool kCounts = false;
   static constexpr bool kClassification = false;
+  static constexpr bool kTwoClasses = false;
   struct Bin {
     double weight, sum;
     std::uint32_t rows;
@@ -205,6 +237,12 @@ class ValueStats {
     left_weight_ += targets_->weights[payload];
     left_sum_ += targets_->weights[payload] * targets_->values[payload];
   }
+  void move_if(std::uint32_t payload, bool moves) {
+    const double w = moves ? targets_->weights[payload] : 0.0;
+    left_weight_ += w;
+    left_sum_ += w * targets_->values[payload];
+  }
+  void recount() {}
   void move(const Bin* bin) {
     left_weight_ += bin->weight;
     left_sum_ += bin->sum;
@@ -213,6 +251,11 @@ class ValueStats {
     bin->weight += targets_->weights[payload];
     bin->sum += targets_->weights[payload] * targets_->values[payload];
     ++bin->rows;
+  }
+  static void merge(Bin& to, const Bin& from) {
+    to.weight += from.weight;
+    to.sum += from.sum;
+    to.rows += from.rows;
   }
   static std::uint32_t rows(const Bin* bin, std::size_t) { return bin->rows; }
 
