@@ -66,6 +66,7 @@ struct Rows {
   In1<std::uint64_t> keys;
   In1<double> targets;
   std::optional<In1<double>> weights;
+  double offset;
 };
 
 Bucket bucket_of(const RowCodec& codec, const Rows& rows, std::optional<In1<std::uint32_t>> index, bool classification) {
@@ -76,7 +77,7 @@ Bucket bucket_of(const RowCodec& codec, const Rows& rows, std::optional<In1<std:
   if (index)
     for (const std::uint32_t i : span_of(*index)) require(i < n, "row index out of range");
   const RowSource source{rows.records.data(), rows.keys.data(), rows.targets.data(),
-                         rows.weights ? rows.weights->data() : nullptr};
+                         rows.weights ? rows.weights->data() : nullptr, rows.offset};
   nb::gil_scoped_release release;
   return make_bucket(codec, source, index ? index->data() : nullptr, index ? index->shape(0) : n, classification);
 }
@@ -194,8 +195,10 @@ void bind_rows(nb::module_& m) {
       .def(
           "__init__",
           [](Rows* self, In2<std::uint8_t> records, In1<std::uint64_t> keys, In1<double> targets,
-             std::optional<In1<double>> weights) { new (self) Rows{records, keys, targets, weights}; },
-          "records"_a, "keys"_a, "targets"_a, "weights"_a.none());
+             std::optional<In1<double>> weights, double offset) {
+            new (self) Rows{records, keys, targets, weights, offset};
+          },
+          "records"_a, "keys"_a, "targets"_a, "weights"_a.none(), "offset"_a);
   nb::class_<Bucket>(m, "Bucket", "The rows of a bucket, ready to grow on.").def_ro("rows", &Bucket::rows);
   m.def("make_bucket", &bucket_of, "codec"_a, "rows"_a, "index"_a.none(), "classification"_a);
   m.def("group_by_bucket", &group_by_bucket, "buckets"_a, "n_buckets"_a);
@@ -212,6 +215,7 @@ void bind_growing(nb::module_& m) {
       .def_rw("max_depth", &TreeRules::max_depth)
       .def_rw("min_samples_split", &TreeRules::min_samples_split)
       .def_rw("min_samples_leaf", &TreeRules::min_samples_leaf)
+      .def_rw("min_weight_leaf", &TreeRules::min_weight_leaf)
       .def_rw("min_impurity_decrease", &TreeRules::min_impurity_decrease)
       .def_rw("total_weight", &TreeRules::total_weight)
       .def_rw("balance", &TreeRules::balance)

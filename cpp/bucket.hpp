@@ -33,6 +33,7 @@ struct RowSource {
   const std::uint64_t* keys;
   const double* targets;
   const double* weights;  // may be null
+  double offset = 0;      // subtracted from values, so that a large one costs no precision
 };
 
 // The rows index[0..n) of the source; without an index its first n rows.

@@ -42,7 +42,7 @@ class TreeGrower {
  public:
   TreeGrower(const TreeRules& rules, std::size_t n_features)
       : rules_(rules), format_(static_cast<std::uint32_t>(n_features)), stats_(rules.n_classes) {
-    split_rules_ = {rules.min_samples_leaf, rules.balance, rules.impurity_scale};
+    split_rules_ = {rules.min_samples_leaf, rules.min_weight_leaf, rules.balance, rules.impurity_scale};
     tree_.importances.resize(n_features);
   }
 
@@ -165,7 +165,7 @@ class TreeGrower {
     for (std::size_t i = frame.begin; i < frame.end; ++i)
       stats_.add(static_cast<std::uint32_t>(level.entries[i] & kMissing<Code>));
     stats_.close();
-    if (n < rules_.min_samples_split || n < 2 * rules_.min_samples_leaf || frame.depth >= rules_.max_depth ||
+    if (n < rules_.min_samples_split || n < 2 * rules_.min_samples_leaf || stats_.weight() < 2 * rules_.min_weight_leaf || frame.depth >= rules_.max_depth ||
         (stats_.pure() && !rules_.top_tree)) {
       add_leaf(frame.depth);
       return;

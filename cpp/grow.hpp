@@ -24,6 +24,7 @@ struct TreeRules {
   std::size_t max_depth = std::numeric_limits<std::size_t>::max();
   std::size_t min_samples_split = 2;
   std::size_t min_samples_leaf = 1;
+  double min_weight_leaf = 0;
   double min_impurity_decrease = 0;
   double total_weight = 1;    // of all training rows
   double balance = 0;         // lambda

@@ -35,6 +35,7 @@ struct Split {
 
 struct SplitRules {
   std::size_t min_samples_leaf = 1;
+  double min_weight_leaf = 0;
   double balance = 0;         // lambda
   double impurity_scale = 1;  // divides the gain when it is weighed against balance
 };
@@ -153,6 +154,8 @@ class SplitSearch {
   double allowed_score() {
     const std::size_t right = n_ - n_left_;
     if (n_left_ < rules_.min_samples_leaf || right < rules_.min_samples_leaf) return -std::numeric_limits<double>::infinity();
+    if (stats_.left_weight() < rules_.min_weight_leaf || stats_.weight() - stats_.left_weight() < rules_.min_weight_leaf)
+      return -std::numeric_limits<double>::infinity();
     score_ = stats_.score();
     if (rules_.balance == 0) return score_;
     const double apart = static_cast<double>(n_left_ > right ? n_left_ - right : right - n_left_);
@@ -191,10 +194,10 @@ class SplitSearch {
     }
   }
 
-  // Just two classes, all rows have a value and only gini counts: see two_class.hpp.
+  // Just two classes, all rows have a value, and only gini and the number of rows count: see two_class.hpp.
   bool in_two_classes() const {
     if constexpr (Stats::kTwoClasses && sizeof(Code) == 2)
-      return stats_.two_classes() && n_missing_ == 0 && rules_.balance == 0;
+      return stats_.two_classes() && n_missing_ == 0 && rules_.balance == 0 && rules_.min_weight_leaf == 0;
     return false;
   }
   std::size_t bins_per_code() const { return in_two_classes() ? 1 : stats_.bins_per_code(); }

@@ -79,6 +79,7 @@ class ClassStats {
   }
   bool pure() const { return classes_present_ <= 1; }
   double weight() const { return weight_; }
+  double left_weight() const { return left_weight_; }
   double impurity() const { return criterion == Criterion::entropy ? -parent_ / weight_ : 1.0 - parent_ / weight_; }
 
   void all_right() {
@@ -229,6 +230,7 @@ class ValueStats {
   void close() {}
   bool pure() const { return lowest_ == highest_; }
   double weight() const { return weight_; }
+  double left_weight() const { return left_weight_; }
   double impurity() const { return std::max(0.0, squares_ / weight_ - mean() * mean()); }
   double mean() const { return pure() ? lowest_ : sum_ / weight_; }
 

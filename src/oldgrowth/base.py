@@ -64,24 +64,23 @@ class _ForestBase(BaseEstimator):
         return x
 
     def _sums(self, X: Any, hard: bool = False) -> npt.NDArray[np.float64]:
-        return predict_sums(self.forest_, self._check_rows(X), self._jobs(), hard, self._names())
+        x = self._check_rows(X)
+        return predict_sums(self.forest_, x, self._jobs(), hard, self._names())
 
     def _check_training_data(
         self, X: Any, y: Any, sample_weight: Any, numeric: bool
     ) -> tuple[npt.NDArray[np.generic], npt.NDArray[Any], npt.NDArray[np.float64] | None]:
-        if np.ndim(y) == 2 and np.shape(y)[1] > 1:
-            raise DataError(
-                f"y has {np.shape(y)[1]} columns, but a forest has one target: fit one forest for each column."
-            )
         x, y = validate_data(
             self, X, y, dtype="numeric", ensure_all_finite=False, multi_output=True, y_numeric=numeric
         )
+        if y.ndim == 2 and y.shape[1] > 1:
+            raise DataError(
+                f"y has {y.shape[1]} columns, but a forest has one target: fit one forest for each column."
+            )
         y = column_or_1d(y, warn=True)
         if sample_weight is None:
             return x, y, None
         weights = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
-        if not weights.any():
-            raise DataError("All entries of sample_weight are zero: there is no row to learn from.")
         return x, y, None if np.all(weights == 1) else weights
 
     def _keep(self, fitted: Fitted) -> None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from . import _core
 from .datasets import ArrayDataset
 from .errors import ChangedDataError
+from .plan import Plan
 
 
 def encode(
@@ -57,13 +58,13 @@ class BucketStore(ABC):
 class MemoryStore(BucketStore):
     """One record for each row, whatever the number of top trees; a bucket is a list of row numbers."""
 
-    def __init__(self, data: ArrayDataset, codec: _core.RowCodec, n_tops: int, classification: bool) -> None:
+    def __init__(self, data: ArrayDataset, codec: _core.RowCodec, n_tops: int, plan: Plan) -> None:
         self._codec = codec
-        self._classification = classification
+        self._classification = plan.classification
         self._records = np.empty((data.n_rows, codec.record_bytes), dtype=np.uint8)
         self._keys = np.empty(data.n_rows, dtype=np.uint64)
         self._targets = data.targets
-        self._all_rows = _core.Rows(self._records, self._keys, data.targets, data.weights)
+        self._all_rows = _core.Rows(self._records, self._keys, data.targets, data.weights, plan.target_offset)
         self._buckets: list[npt.NDArray[np.uint32] | None] = [
             np.empty(data.n_rows, dtype=np.uint32) for _ in range(n_tops)
         ]

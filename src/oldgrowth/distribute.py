@@ -23,7 +23,7 @@ def distribute(
     progress: StageProgress,
 ) -> MemoryStore:
     routed = [] if plan.subsets else tops
-    store = MemoryStore(data, sampled.codec, len(routed), plan.classification)
+    store = MemoryStore(data, sampled.codec, len(routed), plan)
 
     def put(chunk: Chunk) -> int:
         store.put(chunk.first_row, chunk.x, [_core.route(top.nodes, chunk.x) for top in routed])

@@ -23,6 +23,8 @@ class RandomForestClassifier(Classifier):
         Fewest rows of a node that may be split; a float is a share of all rows.
     min_samples_leaf : int | float, default 1
         Fewest rows of a leaf; a float is a share of all rows.
+    min_weight_fraction_leaf : float, default 0.0
+        Smallest share of the total weight of all rows that a leaf must have.
     min_impurity_decrease : float, default 0.0
         Smallest weighted decrease of impurity that a split must bring.
     max_features : int | float | str | None, default "sqrt"
@@ -87,6 +89,7 @@ class RandomForestClassifier(Classifier):
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         max_features: int | float | str | None = "sqrt",
         bootstrap: bool = True,
@@ -122,6 +125,8 @@ class RandomForestRegressor(Regressor):
         Fewest rows of a node that may be split; a float is a share of all rows.
     min_samples_leaf : int | float, default 1
         Fewest rows of a leaf; a float is a share of all rows.
+    min_weight_fraction_leaf : float, default 0.0
+        Smallest share of the total weight of all rows that a leaf must have.
     min_impurity_decrease : float, default 0.0
         Smallest weighted decrease of impurity that a split must bring.
     max_features : int | float | str | None, default 1.0
@@ -180,6 +185,7 @@ class RandomForestRegressor(Regressor):
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         max_features: int | float | str | None = 1.0,
         bootstrap: bool = True,
@@ -213,6 +219,8 @@ class ExtraTreesClassifier(Classifier):
         Fewest rows of a node that may be split; a float is a share of all rows.
     min_samples_leaf : int | float, default 1
         Fewest rows of a leaf; a float is a share of all rows.
+    min_weight_fraction_leaf : float, default 0.0
+        Smallest share of the total weight of all rows that a leaf must have.
     min_impurity_decrease : float, default 0.0
         Smallest weighted decrease of impurity that a split must bring.
     max_features : int | float | str | None, default "sqrt"
@@ -279,6 +287,7 @@ class ExtraTreesClassifier(Classifier):
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         max_features: int | float | str | None = "sqrt",
         bootstrap: bool = False,
@@ -314,6 +323,8 @@ class ExtraTreesRegressor(Regressor):
         Fewest rows of a node that may be split; a float is a share of all rows.
     min_samples_leaf : int | float, default 1
         Fewest rows of a leaf; a float is a share of all rows.
+    min_weight_fraction_leaf : float, default 0.0
+        Smallest share of the total weight of all rows that a leaf must have.
     min_impurity_decrease : float, default 0.0
         Smallest weighted decrease of impurity that a split must bring.
     max_features : int | float | str | None, default 1.0
@@ -374,6 +385,7 @@ class ExtraTreesRegressor(Regressor):
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         max_features: int | float | str | None = 1.0,
         bootstrap: bool = False,
@@ -407,6 +419,8 @@ class SubsetForestClassifier(Classifier):
         Fewest rows of a node that may be split; a float is a share of all rows.
     min_samples_leaf : int | float, default 1
         Fewest rows of a leaf; a float is a share of all rows.
+    min_weight_fraction_leaf : float, default 0.0
+        Smallest share of the total weight of all rows that a leaf must have.
     min_impurity_decrease : float, default 0.0
         Smallest weighted decrease of impurity that a split must bring.
     max_features : int | float | str | None, default "sqrt"
@@ -462,6 +476,7 @@ class SubsetForestClassifier(Classifier):
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         max_features: int | float | str | None = "sqrt",
         bootstrap: bool = True,
@@ -493,6 +508,8 @@ class SubsetForestRegressor(Regressor):
         Fewest rows of a node that may be split; a float is a share of all rows.
     min_samples_leaf : int | float, default 1
         Fewest rows of a leaf; a float is a share of all rows.
+    min_weight_fraction_leaf : float, default 0.0
+        Smallest share of the total weight of all rows that a leaf must have.
     min_impurity_decrease : float, default 0.0
         Smallest weighted decrease of impurity that a split must bring.
     max_features : int | float | str | None, default 1.0
@@ -542,6 +559,7 @@ class SubsetForestRegressor(Regressor):
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         max_features: int | float | str | None = 1.0,
         bootstrap: bool = True,

@@ -117,17 +117,18 @@ def make_plan(
         raise ParameterError("oob_score", oob_score, "False unless bootstrap=True")
     size_name = "subset_size" if subsets else "top_sample"
     top_sample = min(n, _auto(size_name, params[size_name], auto_top_sample(n), 2))
-    bucket_size = _auto("bucket_size", params.get("bucket_size", n), auto_bucket_size(d), 2)
+    bucket_size = _auto("bucket_size", params.get("bucket_size", max(n, 2)), auto_bucket_size(d), 2)
     check_limits(n, d, bucket_size)
     max_features = features_per_split("max_features", params["max_features"], d)
     top_max_features = params.get("top_max_features", "auto")
     if isinstance(top_max_features, str) and top_max_features == "auto":
         top_max_features = max_features
     max_depth = params["max_depth"]
+    sample_mean = bootstrap_mean(params["max_samples"], bootstrap, n)
     verbose = params["verbose"]
     if not isinstance(verbose, bool | np.bool_):
         whole("verbose", verbose, 0)
-    offset, scale, impurity_scale = (0.0, 1.0, 1.0) if n_classes else _centre(data)
+    offset, scale, impurity_scale = (0.0, 1.0, 1.0) if n_classes else _centre(data.targets)
     return Plan(
         n_estimators=whole("n_estimators", params["n_estimators"], 1),
         trees_per_top=1 if subsets else whole("trees_per_top", params["trees_per_top"], 1),
@@ -139,12 +140,13 @@ def make_plan(
         n_classes=n_classes,
         max_features=max_features,
         max_depth=None if max_depth is None else whole("max_depth", max_depth, 1),
-        min_samples_split=_min_samples("min_samples_split", params["min_samples_split"], n, 2),
-        min_samples_leaf=_min_samples("min_samples_leaf", params["min_samples_leaf"], n, 1),
+        min_samples_split=rows_or_share("min_samples_split", params["min_samples_split"], n, 2),
+        min_samples_leaf=rows_or_share("min_samples_leaf", params["min_samples_leaf"], n, 1),
+        min_weight_fraction_leaf=real("min_weight_fraction_leaf", params["min_weight_fraction_leaf"], 0, 0.5),
         min_impurity_decrease=real("min_impurity_decrease", params["min_impurity_decrease"], 0),
         random_thresholds=random_thresholds,
         bootstrap=bootstrap,
-        sample_mean=bootstrap_mean(params["max_samples"], bootstrap, n),
+        sample_mean=sample_mean,
         class_weights=class_weights,
         balanced_subsample=params.get("class_weight") == "balanced_subsample",
         oob=bool(oob_score),
@@ -153,21 +155,25 @@ def make_plan(
         chunk_size=_auto("chunk_size", params["chunk_size"], auto_chunk_size(d), 1),
         seed=seed_of(params["random_state"]),
         n_jobs=effective_n_jobs(params["n_jobs"]),
-        total_weight=float(n if data.weights is None else data.weights.sum()),
+        total_weight=_total_weight(data, class_weights) * sample_mean,
         impurity_scale=impurity_scale,
         target_offset=offset,
         target_scale=scale,
     )
 
 
-def _min_samples(name: str, value: Any, n: int, low: int) -> int:
-    return rows_or_share(name, value, n, low)
+def _total_weight(data: ArrayDataset, class_weights: tuple[float, ...]) -> float:
+    """The weight of all rows in a tree without bootstrap."""
+    if not class_weights:
+        return float(data.n_rows if data.weights is None else data.weights.sum())
+    rows = np.asarray(class_weights)[data.targets.astype(np.intp)]
+    return float(rows.sum() if data.weights is None else rows @ data.weights)
 
 
-def _centre(data: ArrayDataset) -> tuple[float, float, float]:
-    """Centre a regression's targets in place; returns offset, largest distance from it, and variance."""
-    targets: npt.NDArray[np.float64] = data.targets
-    offset = float(np.mean(targets))
-    data.targets = targets - offset
-    scale = float(np.max(np.abs(data.targets))) or 1.0
-    return offset, scale, float(np.var(data.targets)) or 1.0
+def _centre(targets: npt.NDArray[np.float64]) -> tuple[float, float, float]:
+    """Of a regression's targets: the middle of their range, the largest distance from it, and the variance.
+
+    The middle, unlike the mean, is the same whether rows are repeated or weighted.
+    """
+    low, high = float(targets.min()), float(targets.max())
+    return low / 2 + high / 2, (high / 2 - low / 2) or 1.0, float(targets.var()) or 1.0

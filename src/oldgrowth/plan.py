@@ -12,7 +12,7 @@ CRITERIA = {"gini": 0, "entropy": 1, "log_loss": 1, "squared_error": 2}
 MAX_BUCKETS = 2**31
 MAX_ROWS = 2**32 - 1
 
-AUTO_BALANCE = 0.3
+AUTO_BALANCE = 0.003
 AUTO_CHUNK_BYTES = 32 * 2**20
 
 
@@ -32,6 +32,7 @@ class Plan:
     max_depth: int | None
     min_samples_split: int
     min_samples_leaf: int
+    min_weight_fraction_leaf: float
     min_impurity_decrease: float
     random_thresholds: bool
     bootstrap: bool
@@ -73,6 +74,7 @@ class Plan:
         rules.max_features = self.top_max_features
         rules.min_samples_split = max(2, math.ceil(self.bucket_size * share))
         rules.min_samples_leaf = max(1, math.ceil(self.min_samples_leaf * share))
+        rules.min_weight_leaf *= share
         rules.min_impurity_decrease = 0.0
         rules.balance = self.balance
         return rules
@@ -86,6 +88,7 @@ class Plan:
             rules.max_depth = self.max_depth
         rules.min_samples_split = self.min_samples_split
         rules.min_samples_leaf = self.min_samples_leaf
+        rules.min_weight_leaf = self.min_weight_fraction_leaf * self.total_weight
         rules.min_impurity_decrease = self.min_impurity_decrease
         rules.total_weight = self.total_weight
         rules.random_thresholds = self.random_thresholds
@@ -101,7 +104,7 @@ def auto_top_sample(n_rows: int) -> int:
 
 def auto_bucket_size(n_features: int) -> int:
     """See docs/decisions.md for the sweep behind it."""
-    return 60_000
+    return 20_000
 
 
 def auto_chunk_size(n_features: int) -> int:

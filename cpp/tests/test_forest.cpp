@@ -1,0 +1,65 @@
+// Routing, prediction and the checks of a forest, on one made by hand.
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+#include "forest.hpp"
+#include "predict.hpp"
+#include "route.hpp"
+
+using namespace oldgrowth;
+
+struct HandMade {
+  NodeFormat format{2};
+  // Top tree: feature 0 at 0. Bucket 0: a single class. Bucket 1: feature 1 at 5, then a mixed leaf.
+  std::vector<Node> top_nodes{format.with_right(format.inner(0, 0, true), 2), leaf(0), leaf(1)};
+  std::vector<std::uint64_t> top_start{0, 3}, bucket_start{0, 2}, trees_of_top{1}, bottom_start{0, 2};
+  std::vector<Node> nodes{leaf(2), format.with_right(format.inner(5, 1, false), 2), leaf(0), leaf(kMixedBit | 0)};
+  std::vector<std::uint64_t> node_start{0, 1, 4}, table_start{0, 0, 1};
+  std::vector<float> table{0.5F, 0.25F, 0.25F};
+
+  Forest forest() const {
+    return {2, 3, top_nodes, top_start, bucket_start, trees_of_top, bottom_start, nodes, node_start, table_start, table};
+  }
+};
+
+void rows_reach_their_leaves() {
+  const HandMade made;
+  CHECK(check(made.forest()).empty());
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> x{-1, 9, 1, 5, 1, 6, nan, 0, 1, nan};
+  std::vector<double> sums(15), votes(15);
+  predict_sums(made.forest(), x.data(), 5, true, false, sums.data());
+  CHECK((sums == std::vector<double>{0, 0, 1, 1, 0, 0, 0.5, 0.25, 0.25, 0, 0, 1, 0.5, 0.25, 0.25}));
+  predict_sums(made.forest(), x.data(), 5, true, true, votes.data());
+  CHECK((votes == std::vector<double>{0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0}));
+  std::vector<std::int64_t> leaves(5);
+  apply(made.forest(), x.data(), 5, true, leaves.data());
+  CHECK((leaves == std::vector<std::int64_t>{0, 2, 3, 0, 3}));
+}
+
+template <class Break>
+void refused(const std::string& what, const Break& damage) {
+  HandMade made;
+  damage(made);
+  CHECK(check(made.forest()).find(what) != std::string::npos);
+}
+
+void damage_is_found() {
+  refused("bottom tree 1", [](HandMade& f) { f.nodes[1] = f.format.with_right(f.format.inner(5, 1, false), 3); });
+  refused("bottom tree 1", [](HandMade& f) { f.nodes[1] = f.format.with_right(f.format.inner(5, 1, false), 1); });
+  refused("bottom tree 1", [](HandMade& f) { f.nodes[1] = f.format.inner(5, 1, false); });
+  refused("bottom tree 1", [](HandMade& f) { f.nodes[3] = leaf(kMixedBit | 1); });
+  refused("bottom tree 1", [](HandMade& f) { f.nodes[1] = leaf(0); });
+  refused("bottom tree 0", [](HandMade& f) { f.nodes[0] = leaf(3); });
+  refused("top tree 0", [](HandMade& f) { f.top_nodes[2] = leaf(2); });
+  refused("top tree 0", [](HandMade& f) { f.top_nodes[1] = f.top_nodes[0]; });
+  refused("leaf table", [](HandMade& f) { f.table.clear(); });
+  refused("nodes of the bottom", [](HandMade& f) { f.node_start[1] = 9; });
+  refused("number of bottom trees", [](HandMade& f) { f.trees_of_top[0] = 2; });
+}
+
+int main() {
+  rows_reach_their_leaves();
+  damage_is_found();
+}

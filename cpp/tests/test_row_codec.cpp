@@ -1,0 +1,86 @@
+#include <cmath>
+
+#include "check.hpp"
+#include "rank_codes.hpp"
+#include "rows.hpp"
+
+using namespace oldgrowth;
+using namespace oldgrowth::test;
+
+bool same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+template <class Code>
+void codes_give_back_the_values(const TestRows& rows, std::size_t n) {
+  const Block<Code> block = make_block<Code>(rows.codec, rows.records.data(), nullptr, n);
+  for (std::size_t f = 0; f < rows.d; ++f) {
+    const auto [column, stride] = block.column(f);
+    for (std::size_t i = 0; i < n; ++i) {
+      const Code code = block.row(i)[f];
+      CHECK(code == column[i * stride]);
+      const float value = code == kMissing<Code> ? std::nanf("") : block.values[f][code];
+      CHECK(same(value, rows.x[i * rows.d + f]));
+    }
+    for (std::uint32_t c = 1; c < block.n_values[f]; ++c) CHECK(block.values[f][c - 1] < block.values[f][c]);
+  }
+}
+
+void records_are_lossless() {
+  const TestRows small = random_rows(3000, 8, 3, 1);
+  CHECK(small.encoded);
+  codes_give_back_the_values<std::uint16_t>(small, small.n);
+  codes_give_back_the_values<std::uint32_t>(small, small.n);
+  const TestRows large = random_rows(70000, 6, 3, 2);  // continuous features do not fit 16-bit codes
+  CHECK(large.codec.feature(0).width == Width::four);
+  CHECK(large.codec.feature(1).width == Width::one);
+  codes_give_back_the_values<std::uint32_t>(large, large.n);
+  codes_give_back_the_values<std::uint16_t>(large, 65535);
+}
+
+void narrowed_blocks_hold_the_same_values() {
+  const TestRows large = random_rows(70000, 5, 3, 3);
+  const Block<std::uint32_t> wide = make_block<std::uint32_t>(large.codec, large.records.data(), nullptr, large.n);
+  std::vector<std::uint32_t> picked;
+  for (std::uint32_t i = 5; i < large.n; i += 17) picked.push_back(i);
+  Block<std::uint16_t> narrow;
+  narrow_block(wide, picked.data(), picked.size(), narrow);
+  for (std::size_t i = 0; i < picked.size(); ++i)
+    for (std::size_t f = 0; f < large.d; ++f) {
+      const std::uint16_t code = narrow.row(i)[f];
+      const float value = code == kMissing<std::uint16_t> ? std::nanf("") : narrow.values[f][code];
+      CHECK(same(value, large.x[picked[i] * large.d + f]));
+    }
+}
+
+void odd_values_survive() {
+  const float tiny = std::numeric_limits<float>::denorm_min(), huge = std::numeric_limits<float>::max();
+  const TestRows rows(6, 1, {tiny, -tiny, huge, -huge, 0.0F, -0.0F}, {0, 0, 0, 0, 0, 0});
+  CHECK(rows.codec.feature(0).values == (std::vector<float>{-huge, -tiny, 0.0F, tiny, huge}));
+  codes_give_back_the_values<std::uint16_t>(rows, rows.n);
+  CHECK(rows.keys[4] == rows.keys[5]);
+  CHECK(rows.keys[0] != rows.keys[1]);
+}
+
+void unseen_values_are_refused() {
+  const TestRows rows = random_rows(500, 4, 2, 4);
+  std::vector<std::uint8_t> records(rows.codec.record_bytes());
+  std::uint64_t key = 0;
+  const auto encodes = [&](std::vector<float> row) {
+    return rows.codec.encode(row.data(), 1, 4, rows.target_bits.data(), records.data(), &key);
+  };
+  std::vector<float> row(rows.x.begin(), rows.x.begin() + 4);
+  CHECK(encodes(row));
+  for (const float bad : {0.5F, 1e30F, -1e30F, 1e-10F, std::nanf("")}) {
+    std::vector<float> changed = row;
+    changed[1] = bad;
+    CHECK(!encodes(changed));
+  }
+  row[2] = 0.123F;
+  CHECK(!encodes(row));
+}
+
+int main() {
+  records_are_lossless();
+  narrowed_blocks_hold_the_same_values();
+  odd_values_survive();
+  unseen_values_are_refused();
+}
