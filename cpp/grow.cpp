@@ -120,12 +120,12 @@ class TreeGrower {
       block.rows = n;
       block.features = from.block->features;
       block.values = from.block->values;
-      block.n_values = from.block->n_values;
       block.has_missing = from.block->has_missing;
       block.ranked = from.block->ranked;
       block.codes.resize(n * block.features);
       for (std::size_t i = 0; i < n; ++i)
         std::copy_n(from.block->row(rows_[i]), block.features, block.codes.data() + i * block.features);
+      block.find_ranges();
     }
     if constexpr (!Stats::kCounts) {
       const auto take = [&](const auto& source, auto& target) {
@@ -140,16 +140,11 @@ class TreeGrower {
     to.targets = &to.own_targets;
   }
 
-  // With the rows together it is cheap to see which features are constant in all of them.
+  // With the rows together it was cheap to see which features are constant in all of them.
   std::uint32_t drop_constants(const Block<std::uint16_t>& block, std::size_t list_at, std::uint32_t n_active) {
-    differing_.assign(block.features, 0);
-    const std::uint16_t* first = block.row(0);
-    for (std::size_t i = 1; i < block.rows; ++i) {
-      const std::uint16_t* row = block.row(i);
-      for (std::size_t f = 0; f < block.features; ++f) differing_[f] |= static_cast<std::uint16_t>(row[f] ^ first[f]);
-    }
     std::uint32_t* list = lists_.data() + list_at;
-    return static_cast<std::uint32_t>(std::stable_partition(list, list + n_active, [&](std::uint32_t f) { return differing_[f] != 0; }) - list);
+    const auto varies = [&](std::uint32_t f) { return block.lowest[f] != block.highest[f]; };
+    return static_cast<std::uint32_t>(std::stable_partition(list, list + n_active, varies) - list);
   }
 
   template <class Code>
@@ -266,7 +261,6 @@ class TreeGrower {
   GrownTree tree_;
   std::vector<std::uint32_t> lists_;
   std::vector<std::uint32_t> rows_;
-  std::vector<std::uint16_t> differing_;
   std::unique_ptr<Level<std::uint16_t, Stats>> narrowed_, cached_[std::size(kCacheBytes)];
 };
 

@@ -51,7 +51,6 @@ void resize(Block<Code>& block, std::size_t rows, std::size_t features) {
   block.columns.resize(rows * features);
   block.codes.resize(rows * features);
   block.values.resize(features);
-  block.n_values.resize(features);
   block.has_missing.resize(features);
   block.ranked.assign(features, 0);
   block.own.resize(features);
@@ -62,17 +61,16 @@ void own_values(Block<Code>& block, std::size_t f, std::vector<float> values) {
   block.ranked[f] = 1;
   block.own[f] = std::move(values);
   block.values[f] = block.own[f].data();
-  block.n_values[f] = static_cast<std::uint32_t>(block.own[f].size());
 }
 
 // Rows handled together, so that both a row-major and a column-major side stay in the cache.
 constexpr std::size_t kTile = 64;
 
 template <class Code, class Stored>
-void copy_codes(const std::uint8_t* const* records, std::size_t n, Code* out) {
+void copy_codes(const std::uint8_t* const* records, std::size_t offset, std::size_t n, Code* out) {
   for (std::size_t i = 0; i < n; ++i) {
     Stored code;
-    std::memcpy(&code, records[i], sizeof code);
+    std::memcpy(&code, records[i] + offset, sizeof code);
     out[i] = code == std::numeric_limits<Stored>::max() ? kMissing<Code> : static_cast<Code>(code);
   }
 }
@@ -83,16 +81,16 @@ void copy_narrow(const RowCodec& codec, const std::uint8_t* records, const std::
   const std::uint8_t* bytes[kTile];
   for (std::size_t start = 0; start < block.rows; start += kTile) {
     const std::size_t count = std::min(kTile, block.rows - start);
+    for (std::size_t i = 0; i < count; ++i)
+      bytes[i] = records + (index ? index[start + i] : start + i) * codec.record_bytes();
     for (std::size_t f = 0; f < block.features; ++f) {
       const FeatureCodec& feature = codec.feature(f);
       if (feature.width == Width::four) continue;
-      for (std::size_t i = 0; i < count; ++i)
-        bytes[i] = records + (index ? index[start + i] : start + i) * codec.record_bytes() + feature.offset;
       Code* out = block.columns.data() + f * block.rows + start;
       if (feature.width == Width::one)
-        copy_codes<Code, std::uint8_t>(bytes, count, out);
+        copy_codes<Code, std::uint8_t>(bytes, feature.offset, count, out);
       else
-        copy_codes<Code, std::uint16_t>(bytes, count, out);
+        copy_codes<Code, std::uint16_t>(bytes, feature.offset, count, out);
     }
   }
 }
@@ -105,9 +103,23 @@ void finish(Block<Code>& block) {
       for (std::size_t i = start; i < std::min(block.rows, start + kTile); ++i)
         block.codes[i * block.features + f] = block.columns[f * block.rows + i];
   if (block.columns.size() <= kWorthColumns) block.columns.clear();
+  block.find_ranges();
 }
 
 }  // namespace
+
+template <class Code>
+void Block<Code>::find_ranges() {
+  lowest.assign(features, kMissing<Code>);
+  highest.assign(features, 0);
+  for (std::size_t i = 0; i < rows; ++i) {
+    const Code* codes_of_row = row(i);
+    for (std::size_t f = 0; f < features; ++f) {
+      lowest[f] = std::min(lowest[f], codes_of_row[f]);
+      highest[f] = std::max(highest[f], codes_of_row[f]);
+    }
+  }
+}
 
 template <class Code>
 Block<Code> make_block(const RowCodec& codec, const std::uint8_t* records, const std::uint32_t* index,
@@ -121,7 +133,6 @@ Block<Code> make_block(const RowCodec& codec, const std::uint8_t* records, const
     const std::uint8_t* bytes = records + feature.offset;
     block.has_missing[f] = feature.has_missing;
     block.values[f] = feature.values.data();
-    block.n_values[f] = static_cast<std::uint32_t>(feature.values.size());
     if (feature.width == Width::four) {
       const auto value_of = [&](std::size_t i) {
         std::uint32_t value;
@@ -146,7 +157,6 @@ void narrow_block(const Block<std::uint32_t>& from, const std::uint32_t* rows, s
   for (std::size_t f = 0; f < from.features; ++f) {
     if (!from.ranked[f]) {
       to.values[f] = from.values[f];
-      to.n_values[f] = from.n_values[f];
       for (std::size_t i = 0; i < n; ++i) {
         const std::uint32_t code = from.row(rows[i])[f];
         to.columns[f * n + i] =
@@ -164,6 +174,8 @@ void narrow_block(const Block<std::uint32_t>& from, const std::uint32_t* rows, s
   finish(to);
 }
 
+template void Block<std::uint16_t>::find_ranges();
+template void Block<std::uint32_t>::find_ranges();
 template Block<std::uint16_t> make_block(const RowCodec&, const std::uint8_t*, const std::uint32_t*, std::size_t);
 template Block<std::uint32_t> make_block(const RowCodec&, const std::uint8_t*, const std::uint32_t*, std::size_t);
 

@@ -31,12 +31,13 @@ struct Block {
   std::vector<Code> codes;                // rows x features
   std::vector<Code> columns;              // features x rows; empty if not worth it
   std::vector<const float*> values;       // per feature: the value of each code, ascending
-  std::vector<std::uint32_t> n_values;    // per feature
+  std::vector<Code> lowest, highest;      // per feature: the codes lie between, missing ones included
   std::vector<std::uint8_t> has_missing;  // per feature
   std::vector<std::uint8_t> ranked;       // per feature: ranked in this block, its values in `own`
   std::vector<std::vector<float>> own;
 
   const Code* row(std::size_t i) const { return codes.data() + i * features; }
+  void find_ranges();
   // A feature's codes: where they begin and how far they are apart.
   std::pair<const Code*, std::size_t> column(std::size_t f) const {
     if (columns.empty()) return {codes.data() + f, features};

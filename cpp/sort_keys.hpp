@@ -10,12 +10,12 @@
 
 namespace oldgrowth {
 
-// Up to this many 32-bit keys are sorted by counting, for each key, the smaller ones: quadratic, but
-// without a branch and eight (or four) comparisons at a time.
-inline constexpr std::size_t kShortSort = 96;
+// Up to this many 32-bit keys are sorted by comparing whole vectors, without a branch that depends on them.
+inline constexpr std::size_t kShortSort = 256;
 
-// Sorts n <= kShortSort keys from `in` to `out`. Both must have room for kShortSort + 8 keys.
-using ShortSort = void (*)(const std::uint32_t* in, std::size_t n, std::uint32_t* out);
+// Sorts n <= kShortSort keys from `in` to `out`. Both must have room for kShortSort keys; what lies behind the
+// first n is overwritten.
+using ShortSort = void (*)(std::uint32_t* in, std::size_t n, std::uint32_t* out);
 ShortSort short_sort();           // the best for this machine
 ShortSort short_sort_baseline();  // for any machine: the oracle in the tests
 

@@ -67,7 +67,7 @@ class SplitSearch {
     n_missing_ = 0;
     unit_ = unit;
     drawn_ = false;
-    const std::size_t codes = block.n_values[feature];
+    const std::size_t codes = static_cast<std::size_t>(block.highest[feature] - block.lowest[feature]) + 1;
     if (!block.has_missing[feature] && codes * bins_per_code() <= kBinsPerRow * n)
       return from_column(entries, codes);
     gather(entries);
@@ -101,9 +101,9 @@ class SplitSearch {
 
   // Keys of the rows that have a value go to the front, those of missing ones to the back.
   void gather(const Key* entries) {
-    if (keys_.size() < n_ + kShortSort + 8) {
-      keys_.resize(2 * n_ + kShortSort + 8);
-      other_.resize(2 * n_ + kShortSort + 8);
+    if (keys_.size() < n_ + kShortSort) {
+      keys_.resize(2 * n_ + kShortSort);
+      other_.resize(2 * n_ + kShortSort);
     }
     const auto [column, stride] = block_->column(feature_);
     constexpr Key kPayload = std::numeric_limits<Code>::max();
@@ -207,22 +207,20 @@ class SplitSearch {
       const Key* keys = sort(n_);
       const TwoClassBest found =
           two_class_scan_(keys, n_, stats_.two_class_node(), rules_.min_samples_leaf, best_->score);
-      if (!found.found) return;
-      n_left_ = found.last_left + 1;
-      score_ = found.score;
-      const Code last = code(keys[found.last_left]), next = code(keys[found.last_left + 1]);
-      take(score_, last, next);
+      if (found.found)
+        take_boundary(found.score, {code(keys[found.last_left]), code(keys[found.last_left + 1]), found.last_left + 1, true});
     }
   }
 
   // Bins straight from the codes in the block. False when only one code occurs.
   bool from_column(const Key* entries, std::size_t codes) {
     const auto [column, stride] = block_->column(feature_);
+    const Code lowest = block_->lowest[feature_];
     const auto code_of = [&, column = column, stride = stride](std::size_t i) {
-      return static_cast<std::size_t>(column[static_cast<std::size_t>(entries[i] >> kHalf) * stride]);
+      return static_cast<std::size_t>(column[static_cast<std::size_t>(entries[i] >> kHalf) * stride] - lowest);
     };
-    lowest_ = 0;
-    highest_ = static_cast<Code>(codes - 1);
+    lowest_ = lowest;
+    highest_ = block_->highest[feature_];
     return count_and_scan(n_, codes, code_of, [&](std::size_t i) { return payload(entries[i]); });
   }
 
@@ -267,29 +265,45 @@ class SplitSearch {
   // Words hold rows, weight and marked weight in 21 bits each, which up to 65,535 rows cannot fill.
   bool scan_words(const TwoClassNode& node, std::size_t codes) {
     constexpr std::uint64_t kMask = (1ULL << kField) - 1;
-    std::size_t c = 0;
-    while (words_[c] == 0) ++c;
-    if (at_random() && !drawn_) {
-      std::size_t highest = codes - 1;
-      while (words_[highest] == 0) --highest;
-      draw_threshold(c, highest);
+    if (present_.size() < codes) present_.resize(codes);
+    std::size_t n_present = 0;
+    for (std::size_t c = 0; c < codes; ++c) {  // without a branch: which codes occur is hard to foresee
+      present_[n_present] = static_cast<std::uint32_t>(c);
+      n_present += words_[c] != 0;
     }
-    std::uint64_t left = words_[c];
-    std::size_t last = c;
-    bool varies = false;
-    for (++c; c < codes; ++c) {
-      if (words_[c] == 0) continue;
-      varies = true;
-      n_left_ = static_cast<std::size_t>(left >> (2 * kField));
-      const auto from = static_cast<Code>(lowest_ + last), to = static_cast<Code>(lowest_ + c);
-      if (n_left_ >= rules_.min_samples_leaf && n_ - n_left_ >= rules_.min_samples_leaf && wanted(from, to)) {
-        score_ = node.score(static_cast<std::int64_t>((left >> kField) & kMask), static_cast<std::int64_t>(left & kMask));
-        if (score_ > best_->score) take(score_, from, to);
+    if (n_present < 2) return false;
+    if (at_random() && !drawn_) draw_threshold(lowest_ + present_[0], lowest_ + present_[n_present - 1]);
+    Boundary best;
+    double highest = best_->score;
+    std::uint64_t left = 0;
+    for (std::size_t p = 0; p + 1 < n_present; ++p) {
+      left += words_[present_[p]];
+      const auto rows = static_cast<std::size_t>(left >> (2 * kField));
+      const std::size_t from = lowest_ + present_[p], to = lowest_ + present_[p + 1];
+      if (rows < rules_.min_samples_leaf || n_ - rows < rules_.min_samples_leaf || !wanted(from, to)) continue;
+      const auto w = static_cast<std::int64_t>((left >> kField) & kMask), c = static_cast<std::int64_t>(left & kMask);
+      if (!node.may_exceed(w, c, highest)) continue;
+      const double score = node.score(w, c);
+      if (score > highest) {
+        highest = score;
+        best = {static_cast<Code>(from), static_cast<Code>(to), rows, true};
       }
-      left += words_[c];
-      last = c;
     }
-    return varies;
+    take_boundary(highest, best);
+    return true;
+  }
+
+  struct Boundary {
+    Code from = 0, to = 0;
+    std::size_t n_left = 0;
+    bool found = false;
+  };
+
+  void take_boundary(double score, const Boundary& boundary) {
+    if (!boundary.found) return;
+    score_ = score;
+    n_left_ = boundary.n_left;
+    take(score, boundary.from, boundary.to);
   }
 
   const Key* sort(std::size_t n) {
@@ -344,7 +358,7 @@ class SplitSearch {
     std::size_t lowest = 0, highest = codes - 1;
     while (Stats::rows(bins_.data() + lowest * per_code, per_code) == 0) ++lowest;
     while (Stats::rows(bins_.data() + highest * per_code, per_code) == 0) --highest;
-    draw_threshold(lowest, highest);
+    draw_threshold(lowest_ + lowest, lowest_ + highest);
   }
 
   // With a random threshold there are just two bins: left and right of it.
@@ -379,6 +393,7 @@ class SplitSearch {
   std::vector<Key> keys_, other_, missing_;
   std::vector<typename Stats::Bin> bins_;
   std::vector<std::uint64_t> words_;
+  std::vector<std::uint32_t> present_;
   std::uint32_t feature_ = 0;
   std::size_t n_ = 0, n_missing_ = 0, n_left_ = 0;
   Code lowest_ = 0, highest_ = 0;

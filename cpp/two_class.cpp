@@ -20,6 +20,7 @@ TwoClassBest scan_baseline(const std::uint32_t* keys, std::size_t n, const TwoCl
     w += payload & kWeightMask;
     c += (payload >> kWeightBits) == node.marked_class ? payload & kWeightMask : 0;
     if (i + 1 < min_leaf || keys[i] >> 16 == keys[i + 1] >> 16) continue;
+    if (!node.may_exceed(w, c, best.score)) continue;
     const double s = node.score(w, c);
     if (s > best.score) best = {s, i, true};
   }

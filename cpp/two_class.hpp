@@ -20,6 +20,12 @@ struct TwoClassNode {
     const auto apart = static_cast<double>(c * weight - w * marked);
     return apart * apart / (static_cast<double>(w) * static_cast<double>(weight - w));
   }
+
+  // Whether the score can be higher than `limit`: spares most divisions. The margin covers the rounding.
+  bool may_exceed(std::int64_t w, std::int64_t c, double limit) const {
+    const auto apart = static_cast<double>(c * weight - w * marked);
+    return apart * apart >= limit * (1 - 1e-12) * (static_cast<double>(w) * static_cast<double>(weight - w));
+  }
 };
 
 struct TwoClassBest {

@@ -11,7 +11,7 @@ void short_sorts_sort() {
   for (const ShortSort sort : {short_sort(), short_sort_baseline()})
     for (std::size_t n = 1; n <= kShortSort; ++n)
       for (const std::uint32_t range : {2U, 50U, 0xffffffffU}) {
-        std::vector<std::uint32_t> keys(kShortSort + 8), out(kShortSort + 8);
+        std::vector<std::uint32_t> keys(kShortSort), out(kShortSort);
         for (std::size_t i = 0; i < n; ++i) keys[i] = static_cast<std::uint32_t>(random()) % range;
         sort(keys.data(), n, out.data());
         std::sort(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(n));
