@@ -173,7 +173,7 @@ class TreeGrower {
       return;
     }
     tree_.importances[split.feature] += split.decrease;
-    tree_.nodes.push_back(format_.inner(split.threshold, split.feature, split.missing_left));
+    tree_.nodes.push_back(format_.inner(threshold_of(split, *level.block), split.feature, split.missing_left));
     const std::size_t middle = partition(level, frame, split);
     level.stack.push_back({middle, frame.end, frame.depth + 1, derive(frame.key, 2), at, list_at, n_active, true});
     level.stack.push_back({frame.begin, middle, frame.depth + 1, derive(frame.key, 1), kNoParent, list_at, n_active, false});
@@ -264,19 +264,39 @@ class TreeGrower {
   std::unique_ptr<Level<std::uint16_t, Stats>> narrowed_, cached_[std::size(kCacheBytes)];
 };
 
+// The rows that take part, as words of place and payload. In counting mode they are ordered by class, and
+// every split keeps that, since it keeps the order of the rows on each side.
+template <class Stats, class Code>
+std::vector<Word<Code>> entries_of(const Bucket& bucket, const std::vector<double>& row_weights,
+                                   std::uint32_t n_classes) {
+  constexpr unsigned kHalf = 8 * sizeof(Code);
+  std::vector<Word<Code>> entries(bucket.rows);
+  std::vector<std::size_t> next(Stats::kCounts ? n_classes + 1 : 1);
+  if constexpr (Stats::kCounts) {
+    for (std::size_t i = 0; i < bucket.rows; ++i) next[bucket.classes[i] + 1] += row_weights[i] > 0;
+    for (std::uint32_t k = 0; k < n_classes; ++k) next[k + 1] += next[k];
+  }
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < bucket.rows; ++i) {
+    if (!(row_weights[i] > 0)) continue;
+    std::size_t at = n++;
+    std::uint32_t payload = static_cast<std::uint32_t>(i);
+    if constexpr (Stats::kCounts) {
+      at = next[bucket.classes[i]]++;
+      payload = (bucket.classes[i] << kWeightBits) | static_cast<std::uint32_t>(row_weights[i]);
+    }
+    entries[at] = (static_cast<Word<Code>>(i) << kHalf) | payload;
+  }
+  entries.resize(n);
+  return entries;
+}
+
 template <class Stats, class Code>
 GrownTree grow_block(const Bucket& bucket, const Block<Code>& block, const std::vector<double>& row_weights,
                      const TreeRules& rules, std::uint64_t key, std::size_t depth) {
-  std::vector<Word<Code>> entries;
-  entries.reserve(bucket.rows);
   Targets targets;
   if constexpr (!Stats::kCounts) targets = {bucket.classes, bucket.values, row_weights};
-  for (std::size_t i = 0; i < bucket.rows; ++i) {
-    if (!(row_weights[i] > 0)) continue;
-    std::uint32_t payload = static_cast<std::uint32_t>(i);
-    if constexpr (Stats::kCounts) payload = (bucket.classes[i] << kWeightBits) | static_cast<std::uint32_t>(row_weights[i]);
-    entries.push_back((static_cast<Word<Code>>(i) << (8 * sizeof(Code))) | payload);
-  }
+  std::vector<Word<Code>> entries = entries_of<Stats, Code>(bucket, row_weights, rules.n_classes);
   return TreeGrower<Stats>(rules, block.features).grow(block, targets, std::move(entries), key, depth);
 }
 

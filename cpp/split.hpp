@@ -24,9 +24,10 @@ template <class Code>
 struct Split {
   double score = -std::numeric_limits<double>::infinity();  // what the search maximises
   double decrease = 0;                                      // of the weighted impurity
-  float threshold = 0;
   std::uint32_t feature = 0;
-  Code last_left = 0;  // codes up to this one go left
+  Code last_left = 0;       // codes up to this one go left
+  Code first_right = 0;     // the next one that occurs
+  float drawn = std::numeric_limits<float>::quiet_NaN();  // a random threshold, or infinity: only missing rows right
   bool missing_left = false;
   bool perfect = false;  // no other feature can do better
 
@@ -48,6 +49,14 @@ inline float middle(float low, float high) {
   return std::max(low, rounded);
 }
 
+template <class Code>
+float threshold_of(const Split<Code>& split, const Block<Code>& block) {
+  if (split.drawn == split.drawn) return split.drawn;
+  const float* values = block.values[split.feature];
+  return middle(values[split.last_left], values[split.first_right]);
+}
+
+// In counting mode the entries of a node come ordered by class.
 template <class Code, class Stats>
 class SplitSearch {
  public:
@@ -68,8 +77,10 @@ class SplitSearch {
     unit_ = unit;
     drawn_ = false;
     const std::size_t codes = static_cast<std::size_t>(block.highest[feature] - block.lowest[feature]) + 1;
-    if (!block.has_missing[feature] && codes * bins_per_code() <= kBinsPerRow * n)
-      return from_column(entries, codes);
+    if (!block.has_missing[feature]) {
+      if (Stats::kCounts && (at_random() || codes == 2)) return two_sides(entries);
+      if (codes * bins_per_code() <= kBinsPerRow * n) return from_column(entries, codes);
+    }
     gather(entries);
     if (lowest_ > highest_ || (lowest_ == highest_ && n_missing_ == 0)) return false;
     const std::size_t present = n - n_missing_;
@@ -163,23 +174,22 @@ class SplitSearch {
            rules_.balance * apart / static_cast<double>(n_);
   }
 
-  void take(double score, Code last, Code next) {
-    const float* values = block_->values[feature_];
-    if (at_random())
-      take(score, drawn_last_, threshold_);
-    else
-      take(score, last, middle(values[last], values[next]));
-  }
-
-  void take(double score, Code last, float threshold) {
+  void take(double score, Code last, Code next, float drawn) {
     best_->score = score;
     best_->decrease = stats_.decrease(score_);
-    best_->threshold = threshold;
     best_->feature = feature_;
     best_->last_left = last;
+    best_->first_right = next;
+    best_->drawn = drawn;
     // Without missing rows to learn from, a missing value follows the larger side, as in scikit-learn.
     best_->missing_left = n_missing_ > 0 ? missing_left_ : n_left_ > n_ - n_left_;
     best_->perfect = n_ == 2 || (rules_.balance == 0 && score_ >= stats_.highest_score());
+  }
+  void take(double score, Code last, Code next) {
+    if (at_random())
+      take(score, drawn_last_, next, threshold_);
+    else
+      take(score, last, next, std::numeric_limits<float>::quiet_NaN());
   }
 
   void scan_sorted(std::size_t n) {
@@ -210,6 +220,44 @@ class SplitSearch {
       if (found.found)
         take_boundary(found.score, {code(keys[found.last_left]), code(keys[found.last_left + 1]), found.last_left + 1, true});
     }
+  }
+
+  // The feature has two codes, or a random threshold makes them two: one pass for each class finds what lies
+  // right, with the sums in registers. False when only one code occurs.
+  bool two_sides(const Key* entries) {
+    if constexpr (Stats::kCounts) {
+      const auto [column, stride] = block_->column(feature_);
+      const auto code_of = [&, column = column, stride = stride](std::size_t i) {
+        return column[static_cast<std::size_t>(entries[i] >> kHalf) * stride];
+      };
+      lowest_ = block_->lowest[feature_];
+      highest_ = block_->highest[feature_];
+      if (at_random()) {
+        lowest_ = highest_ = code_of(0);
+        for (std::size_t i = 1; i < n_; ++i) {
+          lowest_ = std::min(lowest_, code_of(i));
+          highest_ = std::max(highest_, code_of(i));
+        }
+        if (lowest_ == highest_) return false;
+        draw_threshold(lowest_, highest_);
+        lowest_ = drawn_last_;
+      }
+      const std::size_t n_classes = stats_.n_classes();
+      if (bins_.size() < 2 * n_classes) bins_.resize(2 * n_classes);
+      std::uint64_t all_right = 0;
+      for (std::size_t k = 0, i = 0; k < n_classes; ++k) {
+        const std::size_t end = i + (stats_.counted(k) >> 32);
+        std::uint64_t right = 0;
+        for (; i < end; ++i)
+          right += code_of(i) > lowest_ ? (1ULL << 32) | (static_cast<std::uint64_t>(entries[i]) & kWeightMask) : 0;
+        bins_[k] = stats_.counted(k) - right;
+        bins_[n_classes + k] = right;
+        all_right += right;
+      }
+      if (all_right == 0 || all_right >> 32 == n_) return false;
+      scan_bins(2);
+    }
+    return true;
   }
 
   // Bins straight from the codes in the block. False when only one code occurs.
@@ -381,7 +429,7 @@ class SplitSearch {
     for (std::size_t i = 0; i < present; ++i) stats_.move(payload(keys_[i]));
     n_left_ = present;
     const double score = allowed_score();
-    if (score > best_->score) take(score, highest_, std::numeric_limits<float>::infinity());
+    if (score > best_->score) take(score, highest_, highest_, std::numeric_limits<float>::infinity());
   }
 
   Stats& stats_;

@@ -48,7 +48,7 @@ class ClassStats {
   using Bin = std::conditional_t<counts, std::uint64_t, WeightedBin>;  // counted: rows << 32 | weight
 
   explicit ClassStats(std::uint32_t n_classes)
-      : total_(n_classes), left_(n_classes), log_table_(counts && criterion == Criterion::entropy ? 4096 : 0) {
+      : counted_(counts ? n_classes : 0), total_(n_classes), left_(n_classes), log_table_(counts && criterion == Criterion::entropy ? 4096 : 0) {
     for (std::size_t i = 0; i < log_table_.size(); ++i) log_table_[i] = x_log2_x(static_cast<double>(i));
   }
 
@@ -56,17 +56,23 @@ class ClassStats {
   std::size_t bins_per_code() const { return total_.size(); }
 
   void clear() {
+    std::fill(counted_.begin(), counted_.end(), 0);
     std::fill(total_.begin(), total_.end(), 0.0);
     weight_ = 0;
   }
   void add(std::uint32_t payload) {
-    total_[class_of(payload)] += weight_of(payload);
-    weight_ += weight_of(payload);
+    if constexpr (counts) {
+      counted_[class_of(payload)] += (1ULL << 32) | (payload & kWeightMask);
+    } else {
+      total_[class_of(payload)] += weight_of(payload);
+      weight_ += weight_of(payload);
+    }
   }
   // After the last add(): what does not change while splits are tried.
   void close() {
     classes_present_ = 0;
     squares_ = 0;
+    for (std::size_t k = 0; k < counted_.size(); ++k) weight_ += total_[k] = weight_of(counted_[k]);
     for (const double w : total_) {
       classes_present_ += w > 0;
       squares_ += w * w;
@@ -166,6 +172,7 @@ class ClassStats {
     return static_cast<std::uint32_t>(std::max_element(total_.begin(), total_.end()) - total_.begin());
   }
   std::size_t n_classes() const { return total_.size(); }
+  std::uint64_t counted(std::size_t k) const { return counted_[k]; }  // rows << 32 | weight of a class
   double share(std::size_t k) const { return total_[k] / weight_; }
 
   std::uint32_t class_of(std::uint32_t payload) const {
@@ -190,6 +197,7 @@ class ClassStats {
   }
 
   const Targets* targets_ = nullptr;
+  std::vector<std::uint64_t> counted_;
   std::vector<double> total_, left_;
   std::vector<double> log_table_;
   double weight_ = 0, left_weight_ = 0;

@@ -73,6 +73,8 @@ void equals_brute_force(Criterion criterion, std::uint32_t n_classes, bool whole
     const std::uint32_t payload = Stats::kCounts ? targets.classes[i] << kWeightBits | static_cast<std::uint32_t>(w[i]) : static_cast<std::uint32_t>(i);
     entries[i] = static_cast<Word<Code>>(i) << (8 * sizeof(Code)) | payload;
   }
+  if (Stats::kCounts)
+    std::sort(entries.begin(), entries.end(), [](auto a, auto b) { return (a & kMissing<Code>) < (b & kMissing<Code>); });
   const std::size_t min_leaf = 1 + seed % 3;
   Stats stats(n_classes);
   stats.use(targets);
