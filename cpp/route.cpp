@@ -5,14 +5,20 @@
 namespace oldgrowth {
 namespace {
 
+// Rows walked side by side: their loads do not wait for each other.
 constexpr std::size_t kInFlight = 8;
+// Steps between two looks at whether all have arrived. A row at its leaf stays there.
+constexpr int kStepsAtATime = 4;
 
+// One step without a branch: which way a row goes cannot be foreseen.
 template <bool kMayMiss>
-std::uint32_t next(const NodeFormat& format, Node node, std::uint32_t at, const float* row) {
-  const float x = row[format.feature(node)];
-  bool left = x <= threshold(node);
-  if constexpr (kMayMiss) left |= (x != x) & format.missing_left(node);
-  return at + (left ? 1U : static_cast<std::uint32_t>(format.right(node)));
+inline std::uint64_t step(const NodeFormat& format, Node node, const float* row) {
+  const auto at_leaf = static_cast<std::uint64_t>(static_cast<std::int64_t>(node) >> 63);
+  const float x = row[format.feature(node & ~at_leaf)];
+  bool right = !(x <= threshold(node));
+  if constexpr (kMayMiss) right &= !((x != x) & format.missing_left(node));
+  const std::uint64_t far = format.right(node) - 1;
+  return (1 + (far & (0 - static_cast<std::uint64_t>(right)))) & ~at_leaf;
 }
 
 }  // namespace
@@ -23,25 +29,20 @@ void find_leaves(const NodeFormat& format, const Node* nodes, const float* x, st
   for (std::size_t start = 0; start < n; start += kInFlight) {
     const std::size_t count = std::min(kInFlight, n - start);
     const float* row[kInFlight];
-    std::uint32_t at[kInFlight];
-    std::size_t lane[kInFlight];
-    for (std::size_t i = 0; i < count; ++i) {
-      row[i] = x + (rows ? rows[start + i] : start + i) * stride;
+    std::uint64_t at[kInFlight];
+    for (std::size_t i = 0; i < kInFlight; ++i) {
+      const std::size_t which = start + std::min(i, count - 1);
+      row[i] = x + (rows ? rows[which] : which) * stride;
       at[i] = 0;
-      lane[i] = i;
     }
-    for (std::size_t walking = count; walking > 0;) {
-      std::size_t still = 0;
-      for (std::size_t j = 0; j < walking; ++j) {
-        const std::size_t i = lane[j];
-        const Node node = nodes[at[i]];
-        if (is_leaf(node)) continue;
-        at[i] = next<kMayMiss>(format, node, at[i], row[i]);
-        lane[still++] = i;
-      }
-      walking = still;
+    for (bool arrived = false; !arrived;) {
+      for (int s = 0; s < kStepsAtATime; ++s)
+        for (std::size_t i = 0; i < kInFlight; ++i) at[i] += step<kMayMiss>(format, nodes[at[i]], row[i]);
+      Node all = kLeafBit;
+      for (std::size_t i = 0; i < kInFlight; ++i) all &= nodes[at[i]];
+      arrived = is_leaf(all);
     }
-    std::copy_n(at, count, leaves + start);
+    for (std::size_t i = 0; i < count; ++i) leaves[start + i] = static_cast<std::uint32_t>(at[i]);
   }
 }
 
