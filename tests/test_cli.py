@@ -62,6 +62,28 @@ def test_demo_writes_a_real_png(here: Path, capsys: pytest.CaptureFixture[str]) 
     assert [path.name for path in here.iterdir()] == ["map.png"], "nothing temporary is left"
 
 
+def test_a_picture_that_cannot_be_written_leaves_the_old_one(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    (here / "map.png").write_bytes(b"something old")
+    assert run([*SMALL, "--output", "map.png"]) == 1
+    assert capsys.readouterr().err.endswith("oldgrowth: [Errno 28] No space left on device: 'map.png'\n")
+    assert [path.name for path in here.iterdir()] == ["map.png"]
+    assert (here / "map.png").read_bytes() == b"something old"
+
+
+def test_a_directory_without_permission_is_refused_at_once(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert run(["demo", "--output", "map.png"]) == 2
+    assert "cannot be written to" in capsys.readouterr().err
+
+
 def test_demo_is_the_same_for_a_seed(here: Path) -> None:
     def outcome(seed: int) -> demo_module.Outcome:
         return run_demo(100, 3, seed, here / "map.svg", Console(file=io.StringIO()))

@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 failed (one sentence on standard error), 2 wrong usage, 13
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -57,6 +58,8 @@ def _picture_path(_: click.Context, __: click.Parameter, path: Path) -> Path:
         raise click.BadParameter(f"{str(path)!r} must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.")
     if not path.parent.is_dir():
         raise click.BadParameter(f"the directory {str(path.parent)!r} does not exist.")
+    if not os.access(path.parent, os.W_OK):
+        raise click.BadParameter(f"the directory {str(path.parent)!r} cannot be written to.")
     return path
 
 
@@ -78,7 +81,7 @@ def demo(size: int, trees: int, seed: int, output: Path) -> None:
     """
     from .demo import run_demo
 
-    run_demo(size, trees, seed, output, Console())
+    run_demo(size, trees, seed, output, Console(highlight=False))
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

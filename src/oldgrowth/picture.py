@@ -181,14 +181,18 @@ def _words(figure: Any, scene: Scene, title: str, page: _Page) -> None:
 
 def _write(path: Path, content: bytes) -> None:
     """Under a temporary name first, so that nothing half-written ever has the final one."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    temporary = Path(name)
+    temporary = None
     try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+        temporary = Path(name)
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         temporary.chmod(0o644)  # temporary files are private, pictures are not
         temporary.replace(path)
+    except OSError as error:  # the person knows the final name, not the temporary one
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
