@@ -1,0 +1,201 @@
+"""The command line: what the demo prints and draws, and the exit codes."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import oldgrowth
+import oldgrowth.demo as demo_module
+from oldgrowth.cli import run
+from oldgrowth.demo import run_demo
+from oldgrowth.scene import CLASS_NAMES
+
+SMALL = ["demo", "--size", "100", "--trees", "4"]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(demo_module, "run_demo", fail)
+
+
+def test_demo_prints_tables_and_draws(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(SMALL) == 0
+    out, err = capsys.readouterr()
+    for stage in ("sample", "top trees", "distribute", "grow", "assemble"):
+        assert re.search(rf"{stage} .*\d\.\d\d .*%", out), stage
+        assert f"oldgrowth: {stage}: " in err, "progress is shown"
+    for name in CLASS_NAMES:
+        assert re.search(rf"{name} +│ +[\d.]+% │ +[\d,]+ │ +[\d.]+% │ +[\d.]+% │", out), name
+    assert re.search(r"Test accuracy \d\d\.\d\d%", out)
+    assert "Picture saved to oldgrowth-demo.png" in out
+    assert max(len(line) for line in out.splitlines()) <= 80
+
+
+def test_demo_writes_a_real_png(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from matplotlib.image import imread
+
+    (here / "map.png").write_bytes(b"something old")
+    assert run([*SMALL, "--output", "map.png"]) == 0
+    image = imread(here / "map.png")
+    assert image.shape[1] == 1760 and image.shape[0] > 800
+    assert len(np.unique(image[..., 0])) > 100 and image[..., :3].std() > 0.1, "there is a picture in it"
+    assert [path.name for path in here.iterdir()] == ["map.png"], "nothing temporary is left"
+
+
+def test_a_picture_that_cannot_be_written_leaves_the_old_one(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    (here / "map.png").write_bytes(b"something old")
+    assert run([*SMALL, "--output", "map.png"]) == 1
+    assert capsys.readouterr().err.endswith("oldgrowth: [Errno 28] No space left on device: 'map.png'\n")
+    assert [path.name for path in here.iterdir()] == ["map.png"]
+    assert (here / "map.png").read_bytes() == b"something old"
+
+
+def test_a_directory_without_permission_is_refused_at_once(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert run(["demo", "--output", "map.png"]) == 2
+    assert "cannot be written to" in capsys.readouterr().err
+
+
+def test_demo_is_the_same_for_a_seed(here: Path) -> None:
+    def outcome(seed: int) -> demo_module.Outcome:
+        return run_demo(100, 3, seed, here / "map.svg", Console(file=io.StringIO()))
+
+    one, same, other = outcome(1), outcome(1), outcome(2)
+    np.testing.assert_array_equal(one.forest_map, same.forest_map)
+    np.testing.assert_array_equal(one.subsets_map, same.subsets_map)
+    assert (one.forest_map != other.forest_map).any()
+
+
+def test_demo_numbers_are_those_of_the_maps(here: Path) -> None:
+    outcome = run_demo(120, 4, 0, here / "map.svg", Console(file=io.StringIO()))
+    truth, guess = outcome.scene.truth[outcome.test], outcome.forest_map[outcome.test]
+    assert outcome.accuracy(outcome.forest_map) == pytest.approx((truth == guess).mean())
+    assert outcome.recall(outcome.forest_map, 3) == pytest.approx((guess[truth == 3] == 3).mean())
+    assert outcome.accuracy(outcome.forest_map) > 0.8
+    assert 0.01 < outcome.subset_rows / (~outcome.test).sum() < 0.05
+
+
+def test_demo_without_matplotlib(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert run(SMALL) == 0
+    out = capsys.readouterr().out
+    assert "pip install 'oldgrowth[plot]'" in out and "Test accuracy" in out
+    assert "saved" not in out and not list(here.iterdir())
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert oldgrowth.__version__ in capsys.readouterr().out
+    assert run(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert "demo" in out and "--version" in out and "--debug" in out
+    assert run(["demo", "--help"]) == 0
+    out = capsys.readouterr().out
+    for option, default in (
+        ("size", "600"),
+        ("trees", "24"),
+        ("seed", "0"),
+        ("output", "oldgrowth-demo.png"),
+    ):
+        assert re.search(rf"--{option}.*?\[default:\s+{re.escape(default)}", out, re.DOTALL), option
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["fly"], "No such command 'fly'"),
+        (["demo", "--size", "99"], "'--size'"),
+        (["demo", "--size", "many"], "'--size'"),
+        (["demo", "--trees", "0"], "'--trees'"),
+        (["demo", "--seed", "-1"], "'--seed'"),
+        (["demo", "--output", "map.txt"], "must end in .png, .pdf or .svg"),
+        (["demo", "--output", "no/such/place.png"], "directory 'no/such' does not exist"),
+        (["demo", "--wings"], "--wings"),
+    ],
+)
+def test_wrong_usage_is_2(
+    here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert run(arguments) == 2
+    out, err = capsys.readouterr()
+    assert words in err and "Traceback" not in err and not out
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (oldgrowth.OldgrowthError("The rows are\n  upside down."), "oldgrowth: The rows are upside down."),
+        (OSError(28, "No space left on device"), "oldgrowth: [Errno 28] No space left on device"),
+        (MemoryError(), "oldgrowth: out of memory: choose something smaller"),
+        (KeyError("x"), "oldgrowth: KeyError: 'x'"),
+        (ValueError(), "oldgrowth: ValueError (--debug shows where)"),
+    ],
+)
+def test_failure_is_1_and_one_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: Exception, words: str
+) -> None:
+    fail_with(monkeypatch, error)
+    assert run(["demo"]) == 1
+    assert capsys.readouterr().err == words + "\n"
+
+
+@pytest.mark.parametrize("arguments", [["--debug", "demo"], ["demo", "--debug"]])
+def test_debug_shows_the_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    fail_with(monkeypatch, ValueError("upside down"))
+    assert run(arguments) == 1
+    err = capsys.readouterr().err
+    assert "Traceback" in err and "test_cli.py" in err and err.endswith("oldgrowth: upside down\n")
+
+
+def test_interrupt_is_130(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(monkeypatch, KeyboardInterrupt())
+    assert run(["demo"]) == 130
+    assert capsys.readouterr().err.strip() == "oldgrowth: interrupted."
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_interrupt_of_a_running_demo(here: Path) -> None:
+    script = "from oldgrowth.cli import main; print('ready', flush=True); main()"
+    command = [sys.executable, "-c", script, "demo", "--size", "300", "--trees", "400"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert err.endswith("oldgrowth: interrupted.\n") and "Traceback" not in err
+    assert not list(here.iterdir())
