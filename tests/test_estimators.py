@@ -256,6 +256,18 @@ def test_subset_trees_see_only_their_subset() -> None:
     assert model.fit_report_.nodes < full.fit_report_.nodes / 5
 
 
+@pytest.mark.parametrize("kind", [SubsetForestClassifier, SubsetForestRegressor])
+def test_rows_outside_a_subset_are_out_of_bag(kind) -> None:
+    x, y = make_data(600, 6, 3 if kind is SubsetForestClassifier else 0, seed=20)
+    model = kind(5, subset_size=100, bootstrap=False, oob_score=True, random_state=0, chunk_size=250).fit(x, y)
+    found = getattr(model, "oob_decision_function_", getattr(model, "oob_prediction_", None))
+    assert not np.isnan(found).any()  # five subsets of a sixth leave no row to all trees
+    assert 0.3 < model.oob_score_ < model.score(x, y)
+    whole = kind(5, subset_size=600, oob_score=True, random_state=0)
+    with pytest.warns(UserWarning, match="seen by every tree"):
+        whole.fit(x, y)
+
+
 BAD_PARAMETERS = [
     {"n_estimators": 0},
     {"n_estimators": 2.5},
@@ -286,6 +298,7 @@ BAD_PARAMETERS = [
     {"chunk_size": 0},
     {"voting": "loud"},
     {"verbose": -1},
+    {"n_jobs": 0},
 ]
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import column_or_1d
@@ -19,7 +18,7 @@ from .datasets import ArrayDataset
 from .errors import DataError, ParameterError
 from .fit import Fitted, fit_forest
 from .forest import Forest
-from .params import make_plan
+from .params import jobs_of, make_plan
 from .plan import Plan
 from .predict import apply, predict_sums
 from .report import FitReport
@@ -51,7 +50,7 @@ class _ForestBase(BaseEstimator):
         return apply(self.forest_, x, self._jobs(), self._names())
 
     def _jobs(self) -> int:
-        return int(effective_n_jobs(self.n_jobs))
+        return jobs_of(self.n_jobs)
 
     def _names(self) -> npt.NDArray[np.object_] | None:
         return getattr(self, "feature_names_in_", None)
@@ -88,21 +87,20 @@ class _ForestBase(BaseEstimator):
         self.fit_report_ = fitted.report
         self._importances = fitted.importances
 
-    def _oob_mean(self, fitted: Fitted, data: ArrayDataset, n_rows: int) -> npt.NDArray[np.float64]:
-        """The mean out-of-bag prediction of each of the caller's rows; NaN where every tree saw the row."""
-        assert fitted.oob_sums is not None and fitted.oob_trees is not None
-        mean = np.full((n_rows, fitted.oob_sums.shape[1]), np.nan)
-        kept = slice(None) if data.kept is None else data.kept
-        trees = fitted.oob_trees[:, None].astype(float)
-        mean[kept] = np.divide(fitted.oob_sums, trees, out=np.full_like(fitted.oob_sums, np.nan), where=trees > 0)
-        if not (fitted.oob_trees > 0).all():
+    def _oob_rows(self, fitted: Fitted, data: ArrayDataset, n_rows: int) -> npt.NDArray[np.float64]:
+        """The mean out-of-bag prediction of each of the caller's rows; NaN where there is none."""
+        assert fitted.oob is not None
+        rows = np.full((n_rows, fitted.oob.shape[1]), np.nan)
+        rows[slice(None) if data.kept is None else data.kept] = fitted.oob
+        without = int(np.isnan(fitted.oob[:, 0]).sum())
+        if without:
             warnings.warn(
-                f"{int((fitted.oob_trees == 0).sum())} rows were seen by every tree and have no out-of-bag "
-                "prediction (NaN): more trees would help.",
+                f"{without} rows were seen by every tree and have no out-of-bag prediction (NaN): "
+                "more trees would help.",
                 UserWarning,
                 stacklevel=3,
             )
-        return mean
+        return rows
 
 
 class Classifier(ClassifierMixin, _ForestBase):
@@ -131,7 +129,7 @@ class Classifier(ClassifierMixin, _ForestBase):
         fitted = fit_forest(data, plan, int(self.verbose))
         self._keep(fitted)
         if plan.oob:
-            self.oob_decision_function_ = self._oob_mean(fitted, data, len(y))
+            self.oob_decision_function_ = self._oob_rows(fitted, data, len(y))
             seen = ~np.isnan(self.oob_decision_function_[:, 0])
             guess = self.classes_[np.nan_to_num(self.oob_decision_function_[seen]).argmax(axis=1)]
             score = self.oob_score if callable(self.oob_score) else accuracy_score
@@ -187,7 +185,7 @@ class Regressor(RegressorMixin, _ForestBase):
         fitted = fit_forest(data, plan, int(self.verbose))
         self._keep(fitted)
         if plan.oob:
-            self.oob_prediction_ = self._oob_mean(fitted, data, len(y))[:, 0] + plan.target_offset
+            self.oob_prediction_ = self._oob_rows(fitted, data, len(y))[:, 0]
             seen = ~np.isnan(self.oob_prediction_)
             score = self.oob_score if callable(self.oob_score) else r2_score
             self.oob_score_ = score(y[seen], self.oob_prediction_[seen])

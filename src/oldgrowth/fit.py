@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
 from .datasets import ArrayDataset
 from .distribute import distribute
 from .forest import Forest, assemble
 from .grow import BottomTree, grow
+from .oob import OutOfBag
 from .plan import Plan
 from .report import FitReport, Recorder
 from .sample import sample
 from .top_tree import TopTree, grow_top_trees
-
-# Out-of-bag sums are whole numbers of this size, so that their order does not matter.
-_OOB_UNIT = 2.0**40
 
 
 @dataclass(frozen=True)
@@ -29,20 +28,15 @@ class Fitted:
     forest: Forest
     report: FitReport
     importances: npt.NDArray[np.float64]
-    oob_sums: npt.NDArray[np.float64] | None
-    oob_trees: npt.NDArray[np.uint32] | None
+    oob: npt.NDArray[np.float64] | None  # mean prediction of each row by the trees that did not see it
 
 
 def fit_forest(data: ArrayDataset, plan: Plan, verbose: int) -> Fitted:
     recorder = Recorder(verbose)
     n = data.n_rows
     trees_of_tops = plan.trees_of_tops(n)
-    oob_sums = np.zeros((n, plan.n_classes or 1), dtype=np.int64) if plan.oob else None
-    oob_trees = np.zeros(n, dtype=np.uint32)
-    oob = None
-    if oob_sums is not None:
-        oob = _core.Oob(oob_sums, oob_trees, _OOB_UNIT / plan.target_scale, plan.target_offset, plan.hard_votes)
-    with ThreadPoolExecutor(plan.n_jobs) as pool:
+    oob = OutOfBag(n, plan) if plan.oob else None
+    with _pool(plan.n_jobs) as pool:
         with recorder.stage("sample", n) as progress:
             sampled = sample(data, plan, pool, progress)
         with recorder.stage("top trees", sum(len(rows) for rows in sampled.top_samples)) as progress:
@@ -52,20 +46,32 @@ def fit_forest(data: ArrayDataset, plan: Plan, verbose: int) -> Fitted:
         sizes = [store.sizes(i) for i in range(len(tops))]
         grown_rows = sum(int(size.sum()) * trees for size, trees in zip(sizes, trees_of_tops, strict=True))
         with recorder.stage("grow", grown_rows) as progress:
-            grown = grow(store, tops, plan, n, oob, pool, progress)
+            grown = grow(store, tops, plan, n, oob.core if oob else None, pool, progress)
         with recorder.stage("assemble", n) as progress:
             importances = _importances(tops, trees_of_tops, grown)
             depth = max(tree.depth for tree in grown.values())
             forest = assemble(data.n_features, plan.n_classes, tops, trees_of_tops, grown)
             progress.advance(n)
+        if oob is not None and plan.subsets:
+            with recorder.stage("out of bag", n) as progress:
+                oob.add_rows_outside(sampled.top_samples, forest, data, progress)
     report = recorder.report
     report.rows, report.features, report.record_bytes = n, data.n_features, sampled.codec.record_bytes
     report.top_trees = len(tops) if plan.needs_top_trees(n) else 0
     report.trees, report.nodes, report.depth = plan.n_estimators, forest.n_nodes, depth
     report.bucket_size, report.top_sample = plan.bucket_size, plan.top_sample
     report.count_buckets(np.concatenate(sizes))
-    sums = None if oob_sums is None else oob_sums * (plan.target_scale / _OOB_UNIT)
-    return Fitted(forest, report, importances, sums, oob_trees)
+    return Fitted(forest, report, importances, None if oob is None else oob.mean())
+
+
+@contextmanager
+def _pool(n_jobs: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads that, when interrupted, finish what they are at and nothing else."""
+    pool = ThreadPoolExecutor(n_jobs)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _importances(

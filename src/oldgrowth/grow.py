@@ -80,14 +80,10 @@ def grow(
                 running[pool.submit(_grow_task, store, part, plan, weights, oob, bucket)] = part
         else:
             running[pool.submit(_grow_task, store, task, plan, weights, oob, None)] = task
-    try:
-        for future in as_completed(running):
-            task = running.pop(future)
-            grown |= {(task.top, task.bucket, t): tree for t, tree in zip(task.trees, future.result(), strict=True)}
-            progress.advance(task.rows * len(task.trees))
-    finally:
-        for future in running:
-            future.cancel()
+    for future in as_completed(running):
+        task = running.pop(future)
+        grown |= {(task.top, task.bucket, t): tree for t, tree in zip(task.trees, future.result(), strict=True)}
+        progress.advance(task.rows * len(task.trees))
     return grown
 
 

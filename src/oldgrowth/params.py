@@ -90,6 +90,13 @@ def seed_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(0, 2**31 - 1, dtype=np.int64))
 
 
+def jobs_of(n_jobs: Any) -> int:
+    """The number of threads, as joblib counts them."""
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise ParameterError("n_jobs", n_jobs, "a whole number other than 0, or None")
+    return int(effective_n_jobs(n_jobs))
+
+
 def _auto(name: str, value: Any, auto: int, low: int) -> int:
     return auto if isinstance(value, str) and value == "auto" else whole(name, value, low)
 
@@ -154,7 +161,7 @@ def make_plan(
         subsets=subsets,
         chunk_size=_auto("chunk_size", params["chunk_size"], auto_chunk_size(d), 1),
         seed=seed_of(params["random_state"]),
-        n_jobs=effective_n_jobs(params["n_jobs"]),
+        n_jobs=jobs_of(params["n_jobs"]),
         total_weight=_total_weight(data, class_weights) * sample_mean,
         impurity_scale=impurity_scale,
         target_offset=offset,
