@@ -26,7 +26,7 @@ TREES = 24
 class Model:
     """A scikit-learn-like estimator; other libraries override the steps that differ."""
 
-    def __init__(self, make: Callable[[int, int], Any]) -> None:
+    def __init__(self, make: Callable[[int, tuple[int, int]], Any]) -> None:
         self._make = make
         self._estimator: Any = None
 
@@ -35,7 +35,7 @@ class Model:
 
     def fit(self, data: Any, seed: int) -> None:
         x, y = data
-        self._estimator = self._make(seed, x.shape[1])
+        self._estimator = self._make(seed, x.shape)
         self._estimator.fit(x, y)
 
     def predict(self, data: Any) -> Any:
@@ -60,7 +60,7 @@ class Ydf(Model):
         return columns if y is None else columns | {"y": y}
 
     def fit(self, data: Any, seed: int) -> None:
-        self._estimator = _ydf(seed, len(data) - 1).train(data)
+        self._estimator = _ydf(seed, (len(data["y"]), len(data) - 1)).train(data)
 
     def predict(self, data: Any) -> Any:
         return self._estimator.predict(data)
@@ -90,7 +90,7 @@ class H2o(Model):
         return frame
 
     def fit(self, data: Any, seed: int) -> None:
-        self._estimator = _h2o(seed, data.ncol - 1)
+        self._estimator = _h2o(seed, (data.nrow, data.ncol - 1))
         self._estimator.train(y="y", training_frame=data)
 
     def predict(self, data: Any) -> Any:
@@ -130,23 +130,24 @@ class Rival:
 
 
 def _estimator(module: str, name: str) -> Callable[[], Model]:
-    def make(seed: int, n_features: int) -> Any:
+    def make(seed: int, shape: tuple[int, int]) -> Any:
         forest = getattr(importlib.import_module(module), name)
         return forest(n_estimators=TREES, n_jobs=-1, random_state=seed)
 
     return lambda: Model(make)
 
 
-def _lightgbm(seed: int, n_features: int) -> Any:
+def _lightgbm(seed: int, shape: tuple[int, int]) -> Any:
     return importlib.import_module("lightgbm").LGBMClassifier(
         boosting_type="rf",
         n_estimators=TREES,
-        num_leaves=131_072,  # the most it allows
+        # 131,072 is the most it allows; it pays for leaves it does not grow, so never more than rows.
+        num_leaves=min(131_072, shape[0]),
         min_child_samples=1,
         min_child_weight=0.0,
         subsample=0.632,  # distinct rows in a bootstrap; it samples without replacement
         subsample_freq=1,
-        feature_fraction_bynode=math.sqrt(n_features) / n_features,
+        feature_fraction_bynode=1 / math.sqrt(shape[1]),
         histogram_pool_size=1024,  # MB; without a limit it keeps the histograms of all leaves
         n_jobs=os.cpu_count(),
         random_state=seed,
@@ -154,19 +155,19 @@ def _lightgbm(seed: int, n_features: int) -> Any:
     )
 
 
-def _xgboost(seed: int, n_features: int) -> Any:
+def _xgboost(seed: int, shape: tuple[int, int]) -> Any:
     return importlib.import_module("xgboost").XGBRFClassifier(
         n_estimators=TREES,
         max_depth=0,
         min_child_weight=0.0,
         subsample=0.632,  # distinct rows in a bootstrap; it samples without replacement
-        colsample_bynode=math.sqrt(n_features) / n_features,
+        colsample_bynode=1 / math.sqrt(shape[1]),
         n_jobs=-1,
         random_state=seed,
     )
 
 
-def _ydf(seed: int, n_features: int) -> Any:
+def _ydf(seed: int, shape: tuple[int, int]) -> Any:
     ydf = importlib.import_module("ydf")
     ydf.verbose(0)
     return ydf.RandomForestLearner(
@@ -180,7 +181,7 @@ def _ydf(seed: int, n_features: int) -> Any:
     )
 
 
-def _h2o(seed: int, n_features: int) -> Any:
+def _h2o(seed: int, shape: tuple[int, int]) -> Any:
     return importlib.import_module("h2o.estimators").H2ORandomForestEstimator(
         ntrees=TREES, max_depth=0, min_rows=1, seed=seed
     )
@@ -205,17 +206,15 @@ RIVALS: dict[str, Rival] = {
     "lightgbm": Rival(
         lambda: Model(_lightgbm),
         "lightgbm",
-        "255 bins a feature, at most 131,072 leaves, a tree for each class, no bootstrap",
+        "255 bins a feature, at most 131,072 leaves (made for far fewer), a tree per class, no bootstrap",
         optional=True,
     ),
     "xgboost": Rival(
         lambda: Model(_xgboost),
         "xgboost",
-        "256 bins a feature, a tree for each class, no bootstrap",
+        "256 bins a feature, a tree per class, no bootstrap",
         optional=True,
     ),
-    "h2o": Rival(
-        H2o, "h2o", "binned, a tree for each class, memory not known", optional=True, in_process=False
-    ),
+    "h2o": Rival(H2o, "h2o", "binned, a tree per class, memory not known", optional=True, in_process=False),
     "ranger": Rival(_no_model, "ranger", "float64 features", optional=True, in_process=False),
 }
