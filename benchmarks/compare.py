@@ -7,8 +7,10 @@ of them. Out come a table per set with the goals, all raw measurements as JSON, 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -53,8 +55,10 @@ def main(arguments: list[str] | None = None) -> int:
         console.print("Nothing was measured.")
         return 1
     print_tables(result, console)
-    plot(result, options.output / f"{name}.png")
-    console.print(f"Written: {name}.json and {name}.png in {options.output}", soft_wrap=True)
+    written = f"{name}.json"
+    if plot(result, options.output / f"{name}.png"):
+        written += f" and {name}.png"
+    console.print(f"Written: {written} in {options.output}", soft_wrap=True)
     return int(any("error" in m for m in result["measurements"]))
 
 
@@ -114,14 +118,34 @@ def run_worker(folder: Path, repeat: int, set_name: str, model: str, timeout: fl
     measurement: dict[str, Any] = {"set": set_name, "model": model, "repeat": repeat}
     measurement["load_before"] = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     command = [sys.executable, str(WORKER), model, str(folder / set_name), str(repeat)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
-    except subprocess.TimeoutExpired:
+    code, output, errors = run_to_the_end(command, timeout)
+    if code is None:
         return measurement | {"error": f"took longer than {timeout:g} s"}
-    if done.returncode:
-        last_words = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        return measurement | {"error": f"exit code {done.returncode}: {last_words}"}
-    return measurement | json.loads(done.stdout.strip().splitlines()[-1])
+    if code:
+        last_words = (errors.strip().splitlines() or ["no message"])[-1]
+        return measurement | {"error": f"exit code {code}: {last_words}"}
+    return measurement | json.loads(output.strip().splitlines()[-1])
+
+
+def run_to_the_end(command: list[str], timeout: float) -> tuple[int | None, str, str]:
+    """Exit code, or None after the timeout, and what was printed.
+
+    Nothing that the worker started may live on: it would slow down the next model. Hence a session of its
+    own, and time for the worker to end a server before all of it is killed.
+    """
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    worker = subprocess.Popen(command, **pipes, text=True, start_new_session=True)
+    try:
+        output, errors = worker.communicate(timeout=timeout)
+        return worker.returncode, output, errors
+    except subprocess.TimeoutExpired:
+        return None, "", ""
+    finally:
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            if worker.poll() is None:
+                os.killpg(worker.pid, how)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    worker.communicate(timeout=10)
 
 
 def progress_line(measurement: dict[str, Any]) -> str:

@@ -78,15 +78,15 @@ def _print_goals(
         console.print(f"  [{style}]{word:<7}[/] {verdict}", highlight=False)
 
 
-def plot(result: dict[str, Any], path: Path) -> None:
-    """Bars of fit seconds, on a log scale, and of accuracy; a row of panels for each set."""
+def plot(result: dict[str, Any], path: Path) -> bool:
+    """Bars of fit seconds, on a log scale, and of accuracy; False when there is nothing to draw."""
     from matplotlib.figure import Figure
 
     summaries = summarise(result["measurements"])
     fitted = {name for (name, _), summary in summaries.items() if summary.fit_best is not None}
     sets = [name for name in result["shapes"] if name in fitted]
     if not sets:
-        return
+        return False
     figure = Figure(figsize=(10, 3.2 * len(sets)), layout="constrained")
     axes = figure.subplots(len(sets), 2, squeeze=False)
     for (seconds, accuracy), set_name in zip(axes, sets, strict=True):
@@ -105,3 +105,4 @@ def plot(result: dict[str, Any], path: Path) -> None:
         # A whole scale, from nothing to all: a cut one would make small differences look large.
         accuracy.set(xlim=(0, 1.15), title=f"{set_name}: accuracy, mean", yticklabels=[])
     figure.savefig(path, dpi=150)
+    return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,11 +26,20 @@ PREDICTIONS = 3
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, end_early)
     name, folder, seed = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     split = Split.load(folder)
     result = measure_ranger(split, seed) if name == "ranger" else measure(RIVALS[name], split, seed)
     # A library may have written to stdout without a newline: the report starts on a line of its own.
     print("\n" + json.dumps(result), flush=True)
+
+
+def end_early(*_: object) -> None:
+    """Take along the processes started here: h2o's server has a session of its own and would live on."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    for child in children.read_text().split() if children.exists() else ():
+        os.kill(int(child), signal.SIGKILL)
+    sys.exit(1)
 
 
 def measure(rival: Rival, split: Split, seed: int) -> dict[str, Any]:

@@ -92,6 +92,12 @@ def test_a_worker_that_fails_is_recorded(tmp_path: Path) -> None:
     assert (summary.failures, summary.fit_best) == (1, None)
 
 
+def test_a_worker_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    datasets.load_set("generated", None, 2000).save(tmp_path / "generated")
+    measurement = compare.run_worker(tmp_path, 0, "generated", "oldgrowth", timeout=0.01)
+    assert measurement["error"] == "took longer than 0.01 s"
+
+
 def measurement(model: str, seconds: float, accuracy: float, memory: int | None) -> dict[str, object]:
     return {
         "set": "covtype",
