@@ -31,7 +31,7 @@ WORKER = Path(__file__).with_name("worker.py")
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     # Where the output is not a terminal rich would squeeze the tables into 80 columns.
-    console = Console(width=max(Console().width, 130))
+    console = Console(width=max(Console().width, 150))
     models = choose_models(options, console)
     name = "compare" if options.rows is None else f"compare-{options.rows}-rows"
     options.output.mkdir(parents=True, exist_ok=True)

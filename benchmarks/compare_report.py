@@ -44,7 +44,7 @@ def print_tables(result: dict[str, Any], console: Console) -> None:
 def _table(title: str, set_name: str, summaries: dict[tuple[str, str], Summary]) -> Table:
     table = Table(title=title, title_justify="left")
     for column in _COLUMNS:
-        table.add_column(column, justify="left" if column == "model" else "right")
+        table.add_column(column, justify="left" if column == "model" else "right", no_wrap=True)
     for (name, model), summary in summaries.items():
         if name != set_name:
             continue

@@ -40,7 +40,7 @@ SCIKIT_LEARN = {"kind": "scikit-learn"}
 
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
-    console = Console(width=max(Console().width, 130))
+    console = Console(width=max(Console().width, 150))
     options.output.mkdir(parents=True, exist_ok=True)
     path = options.output / "sweep.jsonl"
     if options.fresh:

@@ -54,7 +54,7 @@ def print_table(name: str, split: Split, runs: Runs, console: Console) -> None:
     title = f"{name}: {rows:,} x {features}, {len(split.x_test):,} test rows, {seeds} seeds"
     table = Table(title=title + (f", {rare} rare classes" if rare else ""), title_justify="left")
     for column in _COLUMNS:
-        table.add_column(column, justify="left" if column == "forest" else "right")
+        table.add_column(column, justify="left" if column == "forest" else "right", no_wrap=True)
     reference = ordinary_runs(runs)
     base = fmean(run["accuracy"] for run in reference)
     base_seconds = median(run["seconds"] for run in reference)
