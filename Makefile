@@ -12,12 +12,12 @@ demo: $(VENV)/.installed
 
 test: test-cpp test-python
 
-test-cpp: $(VENV)/.installed-test
+test-cpp: $(VENV)/.installed-dev
 	$(BIN)/cmake -S . -B build/cpp -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DOLDGROWTH_PYTHON=OFF -DOLDGROWTH_TESTS=ON -DOLDGROWTH_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=RelWithDebInfo
 	$(BIN)/cmake --build build/cpp
 	$(BIN)/ctest --test-dir build/cpp --output-on-failure
 
-test-python: $(VENV)/.installed-test
+test-python: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest
 
 bench: $(VENV)/.installed-bench
@@ -26,13 +26,13 @@ bench: $(VENV)/.installed-bench
 sweep: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/sweep.py $(if $(DATA),--data $(DATA))
 
-lint: $(VENV)/.installed-lint
+lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror cpp/*.cpp cpp/*.hpp cpp/tests/*
 
-format: $(VENV)/.installed-lint
+format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i cpp/*.cpp cpp/*.hpp cpp/tests/*
@@ -48,14 +48,10 @@ $(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet '.[plot]'
 	touch $@
 
-$(VENV)/.installed-test: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet cmake ninja '.[test]'
+$(VENV)/.installed-dev: $(SOURCES) | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet '.[dev]'
 	touch $@
 
-$(VENV)/.installed-bench: $(VENV)/.installed
+$(VENV)/.installed-bench: $(SOURCES) | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet '.[bench]'
-	touch $@
-
-$(VENV)/.installed-lint: $(VENV)/.installed-test
-	$(BIN)/python -m pip install --quiet '.[lint]'
 	touch $@

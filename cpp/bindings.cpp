@@ -69,7 +69,8 @@ struct Rows {
   double offset;
 };
 
-Bucket bucket_of(const RowCodec& codec, const Rows& rows, std::optional<In1<std::uint32_t>> index, bool classification) {
+Bucket bucket_of(const RowCodec& codec, const Rows& rows, std::optional<In1<std::uint32_t>> index,
+                 bool classification) {
   const std::size_t n = rows.records.shape(0);
   require(rows.keys.shape(0) == n && rows.targets.shape(0) == n, "records, keys and targets differ in length");
   require(!rows.weights || rows.weights->shape(0) == n, "records and weights differ in length");
@@ -172,7 +173,8 @@ void bind_rows(nb::module_& m) {
       .def_prop_ro("widths",
                    [](const RowCodec& self) {
                      std::vector<int> widths;
-                     for (std::size_t f = 0; f < self.n_features(); ++f) widths.push_back(static_cast<int>(self.feature(f).width));
+                     for (std::size_t f = 0; f < self.n_features(); ++f)
+                       widths.push_back(static_cast<int>(self.feature(f).width));
                      return widths;
                    })
       .def(
@@ -195,9 +197,8 @@ void bind_rows(nb::module_& m) {
       .def(
           "__init__",
           [](Rows* self, In2<std::uint8_t> records, In1<std::uint64_t> keys, In1<double> targets,
-             std::optional<In1<double>> weights, double offset) {
-            new (self) Rows{records, keys, targets, weights, offset};
-          },
+             std::optional<In1<double>> weights,
+             double offset) { new (self) Rows{records, keys, targets, weights, offset}; },
           "records"_a, "keys"_a, "targets"_a, "weights"_a.none(), "offset"_a);
   nb::class_<Bucket>(m, "Bucket", "The rows of a bucket, ready to grow on.").def_ro("rows", &Bucket::rows);
   m.def("make_bucket", &bucket_of, "codec"_a, "rows"_a, "index"_a.none(), "classification"_a);
@@ -255,7 +256,9 @@ void bind_growing(nb::module_& m) {
         return to_numpy(std::move(counts));
       },
       "bucket"_a, "bootstrap"_a, "tree"_a, "n_classes"_a, "The weight of each class in a tree's bootstrap.");
-  m.def("max_bucket_rows", [](std::uint32_t n_features) { return NodeFormat(n_features).max_offset() / 2; }, "n_features"_a);
+  m.def(
+      "max_bucket_rows", [](std::uint32_t n_features) { return NodeFormat(n_features).max_offset() / 2; },
+      "n_features"_a);
   m.attr("MAX_FEATURES") = kMaxFeatures;
 }
 
@@ -266,7 +269,8 @@ void bind_forest(nb::module_& m) {
         std::vector<std::uint32_t> buckets(x.shape(0));
         {
           nb::gil_scoped_release release;
-          route(NodeFormat(static_cast<std::uint32_t>(x.shape(1))), nodes.data(), x.data(), x.shape(1), x.shape(0), buckets.data());
+          route(NodeFormat(static_cast<std::uint32_t>(x.shape(1))), nodes.data(), x.data(), x.shape(1), x.shape(0),
+                buckets.data());
         }
         return to_numpy(std::move(buckets));
       },
@@ -278,9 +282,17 @@ void bind_forest(nb::module_& m) {
              In1<std::uint64_t> top_start, In1<std::uint64_t> bucket_start, In1<std::uint64_t> trees_of_top,
              In1<std::uint64_t> bottom_start, In1<std::uint64_t> nodes, In1<std::uint64_t> node_start,
              In1<std::uint64_t> table_start, In1<float> table) {
-            const Forest forest{n_features,           n_classes,           span_of(top_nodes),  span_of(top_start),
-                                span_of(bucket_start), span_of(trees_of_top), span_of(bottom_start), span_of(nodes),
-                                span_of(node_start),  span_of(table_start), span_of(table)};
+            const Forest forest{n_features,
+                                n_classes,
+                                span_of(top_nodes),
+                                span_of(top_start),
+                                span_of(bucket_start),
+                                span_of(trees_of_top),
+                                span_of(bottom_start),
+                                span_of(nodes),
+                                span_of(node_start),
+                                span_of(table_start),
+                                span_of(table)};
             const std::string wrong = check(forest);
             if (!wrong.empty()) throw nb::value_error(("the forest is corrupted: " + wrong).c_str());
             new (self) OwnedForest{top_nodes, top_start,  bucket_start, trees_of_top, bottom_start,

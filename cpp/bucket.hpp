@@ -22,9 +22,9 @@ struct Bucket {
   Block<std::uint32_t> wide;    // filled beyond
   std::vector<std::uint32_t> classes;
   std::vector<double> values;
-  std::vector<double> weights;           // empty: every row weighs one
-  std::vector<std::uint64_t> keys;       // hash of a row's content
-  std::vector<std::uint32_t> copies;     // copies of the same row that came before it
+  std::vector<double> weights;        // empty: every row weighs one
+  std::vector<std::uint64_t> keys;    // hash of a row's content
+  std::vector<std::uint32_t> copies;  // copies of the same row that came before it
 };
 
 // All rows of the training data as records, in memory; `targets` are class numbers or values.
@@ -48,7 +48,7 @@ struct Bootstrap {
 
 struct TreeWeights {
   std::vector<double> rows;
-  bool whole = true;      // small whole numbers
+  bool whole = true;       // small whole numbers
   bool drew_none = false;  // no row was drawn, so all take part
 };
 

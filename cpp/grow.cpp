@@ -55,7 +55,8 @@ class TreeGrower {
     level.entries = std::move(entries);
     lists_.resize(block.features);
     for (std::uint32_t f = 0; f < block.features; ++f) lists_[f] = f;
-    run(level, {0, level.entries.size(), depth, key, kNoParent, 0, static_cast<std::uint32_t>(block.features), true}, 0);
+    run(level, {0, level.entries.size(), depth, key, kNoParent, 0, static_cast<std::uint32_t>(block.features), true},
+        0);
     return std::move(tree_);
   }
 
@@ -110,7 +111,8 @@ class TreeGrower {
     for (std::size_t i = 0; i < n; ++i) {
       const Word<Code> entry = from.entries[frame.begin + i];
       rows_[i] = static_cast<std::uint32_t>(entry >> kHalf);
-      const auto payload = Stats::kCounts ? static_cast<std::uint32_t>(entry & kMissing<Code>) : static_cast<std::uint32_t>(i);
+      const auto payload =
+          Stats::kCounts ? static_cast<std::uint32_t>(entry & kMissing<Code>) : static_cast<std::uint32_t>(i);
       to.entries[i] = static_cast<std::uint32_t>(i << 16) | payload;
     }
     if constexpr (sizeof(Code) == 4) {
@@ -160,7 +162,8 @@ class TreeGrower {
     for (std::size_t i = frame.begin; i < frame.end; ++i)
       stats_.add(static_cast<std::uint32_t>(level.entries[i] & kMissing<Code>));
     stats_.close();
-    if (n < rules_.min_samples_split || n < 2 * rules_.min_samples_leaf || stats_.weight() < 2 * rules_.min_weight_leaf || frame.depth >= rules_.max_depth ||
+    if (n < rules_.min_samples_split || n < 2 * rules_.min_samples_leaf ||
+        stats_.weight() < 2 * rules_.min_weight_leaf || frame.depth >= rules_.max_depth ||
         (stats_.pure() && !rules_.top_tree)) {
       add_leaf(frame.depth);
       return;
@@ -176,7 +179,8 @@ class TreeGrower {
     tree_.nodes.push_back(format_.inner(threshold_of(split, *level.block), split.feature, split.missing_left));
     const std::size_t middle = partition(level, frame, split);
     level.stack.push_back({middle, frame.end, frame.depth + 1, derive(frame.key, 2), at, list_at, n_active, true});
-    level.stack.push_back({frame.begin, middle, frame.depth + 1, derive(frame.key, 1), kNoParent, list_at, n_active, false});
+    level.stack.push_back(
+        {frame.begin, middle, frame.depth + 1, derive(frame.key, 1), kNoParent, list_at, n_active, false});
   }
 
   // Where this node may shuffle its features: in place, or in a copy above its sibling's.
@@ -320,7 +324,8 @@ GrownTree grow_tree(const Bucket& bucket, const std::vector<double>& row_weights
     case Criterion::entropy:
       return counts ? grow_bucket<ClassStats<true, Criterion::entropy>>(bucket, row_weights, rules, key, depth)
                     : grow_bucket<ClassStats<false, Criterion::entropy>>(bucket, row_weights, rules, key, depth);
-    case Criterion::squared_error: break;
+    case Criterion::squared_error:
+      break;
   }
   return grow_bucket<ValueStats>(bucket, row_weights, rules, key, depth);
 }

@@ -12,11 +12,11 @@
 namespace oldgrowth {
 
 struct OobSums {
-  std::int64_t* sums;     // rows x outputs
-  std::uint32_t* trees;   // per row: how many trees did not see it
+  std::int64_t* sums;    // rows x outputs
+  std::uint32_t* trees;  // per row: how many trees did not see it
   std::size_t outputs;
-  double scale;           // sums hold value * scale
-  double offset;          // subtracted from a regression's values first
+  double scale;   // sums hold value * scale
+  double offset;  // subtracted from a regression's values first
   bool hard;
 };
 

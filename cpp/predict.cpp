@@ -77,7 +77,8 @@ void apply(const Forest& forest, const float* x, std::size_t n, bool may_miss, s
     const std::size_t trees = forest.trees_of_top[t];
     first_tree[t + 1] = first_tree[t] + trees;
     for (std::size_t b = forest.bottom_start[t] + trees; b < forest.bottom_start[t + 1]; ++b)
-      before[b] = before[b - trees] + static_cast<std::int64_t>(forest.node_start[b - trees + 1] - forest.node_start[b - trees]);
+      before[b] = before[b - trees] +
+                  static_cast<std::int64_t>(forest.node_start[b - trees + 1] - forest.node_start[b - trees]);
   }
   const std::size_t n_trees = first_tree.back();
   for (std::size_t start = 0; start < n; start += kBatch) {

@@ -122,8 +122,7 @@ void Block<Code>::find_ranges() {
 }
 
 template <class Code>
-Block<Code> make_block(const RowCodec& codec, const std::uint8_t* records, const std::uint32_t* index,
-                       std::size_t n) {
+Block<Code> make_block(const RowCodec& codec, const std::uint8_t* records, const std::uint32_t* index, std::size_t n) {
   Block<Code> block;
   resize(block, n, codec.n_features());
   RankScratch scratch;

@@ -47,11 +47,9 @@ struct Block {
 
 // The records of rows index[0..n), or of the first n rows without an index.
 template <class Code>
-Block<Code> make_block(const RowCodec& codec, const std::uint8_t* records, const std::uint32_t* index,
-                       std::size_t n);
+Block<Code> make_block(const RowCodec& codec, const std::uint8_t* records, const std::uint32_t* index, std::size_t n);
 
 // The rows[0..n) of a large block as a block of 16-bit codes; n must be at most 65,535.
-void narrow_block(const Block<std::uint32_t>& from, const std::uint32_t* rows, std::size_t n,
-                  Block<std::uint16_t>& to);
+void narrow_block(const Block<std::uint32_t>& from, const std::uint32_t* rows, std::size_t n, Block<std::uint16_t>& to);
 
 }  // namespace oldgrowth

@@ -21,7 +21,9 @@ constexpr std::uint64_t mix(std::uint64_t z) {
 // 2^64 / golden ratio: steps of this size visit the 64-bit ring evenly.
 inline constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15ULL;
 
-constexpr std::uint64_t derive(std::uint64_t key, std::uint64_t tag) { return mix(mix(key + kGolden) ^ (tag * kGolden)); }
+constexpr std::uint64_t derive(std::uint64_t key, std::uint64_t tag) {
+  return mix(mix(key + kGolden) ^ (tag * kGolden));
+}
 
 constexpr std::uint64_t tree_key(std::uint64_t seed, Purpose purpose, std::uint64_t tree) {
   return derive(derive(seed, static_cast<std::uint64_t>(purpose)), tree);

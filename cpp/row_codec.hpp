@@ -31,8 +31,8 @@ constexpr float from_ordered_bits(std::uint32_t bits) {
 struct FeatureCodec {
   Width width = Width::four;
   bool has_missing = false;
-  std::size_t offset = 0;      // of this feature's bytes in the record
-  std::vector<float> values;   // ascending; a code is an index into it; empty for four bytes
+  std::size_t offset = 0;     // of this feature's bytes in the record
+  std::vector<float> values;  // ascending; a code is an index into it; empty for four bytes
 };
 
 class RowCodec {
@@ -49,13 +49,12 @@ class RowCodec {
               std::uint8_t* records, std::uint64_t* keys) const;
 
  private:
-  bool encode_feature(std::size_t f, const float* rows, std::size_t n, std::size_t stride,
-                      std::uint8_t* records) const;
+  bool encode_feature(std::size_t f, const float* rows, std::size_t n, std::size_t stride, std::uint8_t* records) const;
 
   struct Lookup {
     std::vector<std::uint16_t> by_integer;  // code of lowest + i
     std::int32_t lowest = 0;
-    std::vector<std::uint32_t> bits;        // open addressing, for other values
+    std::vector<std::uint32_t> bits;  // open addressing, for other values
     std::vector<std::uint16_t> codes;
   };
 

@@ -29,7 +29,8 @@ class TopSample {
   std::vector<std::uint32_t> rows() {
     prune();
     std::vector<std::uint32_t> rows(kept_.size());
-    std::transform(kept_.begin(), kept_.end(), rows.begin(), [](const auto& k) { return static_cast<std::uint32_t>(k.second); });
+    std::transform(kept_.begin(), kept_.end(), rows.begin(),
+                   [](const auto& k) { return static_cast<std::uint32_t>(k.second); });
     std::sort(rows.begin(), rows.end());
     return rows;
   }

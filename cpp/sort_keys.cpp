@@ -32,7 +32,8 @@ OLDGROWTH_AVX2 inline void count_smaller(const std::int32_t* flipped, std::size_
   }
   for (std::size_t j = 0; j < n; ++j) {
     const __m256i key = _mm256_set1_epi32(flipped[j]);
-    for (std::size_t v = 0; v < kLanes; ++v) smaller[v] = _mm256_sub_epi32(smaller[v], _mm256_cmpgt_epi32(keys[v], key));
+    for (std::size_t v = 0; v < kLanes; ++v)
+      smaller[v] = _mm256_sub_epi32(smaller[v], _mm256_cmpgt_epi32(keys[v], key));
   }
   for (std::size_t v = 0; v < kLanes; ++v) _mm256_store_si256(reinterpret_cast<__m256i*>(ranks + v * 8), smaller[v]);
 }
@@ -115,8 +116,9 @@ OLDGROWTH_AVX2 inline void transpose(__m256i* v) {
 
 // Sorts 64 keys: the eight lanes by a network of 19 exchanges, then runs of 8, 16 and 32 are merged.
 OLDGROWTH_AVX2 inline void sort_64(__m256i* v) {
-  constexpr std::uint8_t kNetwork[19][2] = {{0, 2}, {1, 3}, {4, 6}, {5, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}, {0, 1}, {2, 3},
-                                            {4, 5}, {6, 7}, {2, 4}, {3, 5}, {1, 4}, {3, 6}, {1, 2}, {3, 4}, {5, 6}};
+  constexpr std::uint8_t kNetwork[19][2] = {{0, 2}, {1, 3}, {4, 6}, {5, 7}, {0, 4}, {1, 5}, {2, 6},
+                                            {3, 7}, {0, 1}, {2, 3}, {4, 5}, {6, 7}, {2, 4}, {3, 5},
+                                            {1, 4}, {3, 6}, {1, 2}, {3, 4}, {5, 6}};
 #pragma GCC unroll 19
   for (const auto& pair : kNetwork) exchange(v[pair[0]], v[pair[1]]);
   transpose(v);

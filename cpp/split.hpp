@@ -25,8 +25,8 @@ struct Split {
   double score = -std::numeric_limits<double>::infinity();  // what the search maximises
   double decrease = 0;                                      // of the weighted impurity
   std::uint32_t feature = 0;
-  Code last_left = 0;       // codes up to this one go left
-  Code first_right = 0;     // the next one that occurs
+  Code last_left = 0;                                     // codes up to this one go left
+  Code first_right = 0;                                   // the next one that occurs
   float drawn = std::numeric_limits<float>::quiet_NaN();  // a random threshold, or infinity: only missing rows right
   bool missing_left = false;
   bool perfect = false;  // no other feature can do better
@@ -63,7 +63,8 @@ class SplitSearch {
   using Key = Word<Code>;
   static constexpr unsigned kHalf = 8 * sizeof(Code);
 
-  SplitSearch(Stats& stats, const SplitRules& rules) : stats_(stats), rules_(rules), short_sort_(short_sort()), two_class_scan_(two_class_scan()) {}
+  SplitSearch(Stats& stats, const SplitRules& rules)
+      : stats_(stats), rules_(rules), short_sort_(short_sort()), two_class_scan_(two_class_scan()) {}
 
   // Improves `best` if the feature splits the node better. `unit` is a random number in [0, 1) for a
   // random threshold, negative for the best one. False when the feature is constant in the node.
@@ -140,7 +141,8 @@ class SplitSearch {
         lowest = std::min(lowest, c);
         highest = std::max(highest, c);
       }
-      missing_.assign(keys_.begin() + static_cast<std::ptrdiff_t>(present), keys_.begin() + static_cast<std::ptrdiff_t>(n_));
+      missing_.assign(keys_.begin() + static_cast<std::ptrdiff_t>(present),
+                      keys_.begin() + static_cast<std::ptrdiff_t>(n_));
     }
     lowest_ = lowest;
     highest_ = highest;
@@ -164,8 +166,10 @@ class SplitSearch {
 
   double allowed_score() {
     const std::size_t right = n_ - n_left_;
-    if (n_left_ < rules_.min_samples_leaf || right < rules_.min_samples_leaf) return -std::numeric_limits<double>::infinity();
-    if (stats_.left_weight() < rules_.min_weight_leaf || stats_.weight() - stats_.left_weight() < rules_.min_weight_leaf)
+    if (n_left_ < rules_.min_samples_leaf || right < rules_.min_samples_leaf)
+      return -std::numeric_limits<double>::infinity();
+    if (stats_.left_weight() < rules_.min_weight_leaf ||
+        stats_.weight() - stats_.left_weight() < rules_.min_weight_leaf)
       return -std::numeric_limits<double>::infinity();
     score_ = stats_.score();
     if (rules_.balance == 0) return score_;
@@ -218,7 +222,8 @@ class SplitSearch {
       const TwoClassBest found =
           two_class_scan_(keys, n_, stats_.two_class_node(), rules_.min_samples_leaf, best_->score);
       if (found.found)
-        take_boundary(found.score, {code(keys[found.last_left]), code(keys[found.last_left + 1]), found.last_left + 1, true});
+        take_boundary(found.score,
+                      {code(keys[found.last_left]), code(keys[found.last_left + 1]), found.last_left + 1, true});
     }
   }
 
@@ -287,15 +292,17 @@ class SplitSearch {
           const std::uint64_t w = p & kWeightMask;
           return (1ULL << (2 * kField)) | (w << kField) | (p >> kWeightBits == marked ? w : 0);
         };
-        count(words_, n, codes, [&](std::uint64_t* words, std::size_t i) { words[code_of(i)] += word_of(payload_of(i)); },
-              [](std::uint64_t& to, std::uint64_t from) { to += from; });
+        count(
+            words_, n, codes, [&](std::uint64_t* words, std::size_t i) { words[code_of(i)] += word_of(payload_of(i)); },
+            [](std::uint64_t& to, std::uint64_t from) { to += from; });
         return scan_words(stats_.two_class_node(), codes);
       }
     }
     const std::size_t per_code = stats_.bins_per_code();
-    count(bins_, n, codes * per_code,
-          [&](typename Stats::Bin* bins, std::size_t i) { stats_.fill(bins + code_of(i) * per_code, payload_of(i)); },
-          Stats::merge);
+    count(
+        bins_, n, codes * per_code,
+        [&](typename Stats::Bin* bins, std::size_t i) { stats_.fill(bins + code_of(i) * per_code, payload_of(i)); },
+        Stats::merge);
     return scan_bins(codes);
   }
 
@@ -378,7 +385,8 @@ class SplitSearch {
         if (rows == 0) continue;
         if (last != codes) {
           varies = true;
-          if (wanted(lowest_ + last, lowest_ + c)) consider(static_cast<Code>(lowest_ + last), static_cast<Code>(lowest_ + c));
+          if (wanted(lowest_ + last, lowest_ + c))
+            consider(static_cast<Code>(lowest_ + last), static_cast<Code>(lowest_ + c));
         }
         stats_.move(bin);
         n_left_ += rows;

@@ -48,7 +48,10 @@ class ClassStats {
   using Bin = std::conditional_t<counts, std::uint64_t, WeightedBin>;  // counted: rows << 32 | weight
 
   explicit ClassStats(std::uint32_t n_classes)
-      : counted_(counts ? n_classes : 0), total_(n_classes), left_(n_classes), log_table_(counts && criterion == Criterion::entropy ? 4096 : 0) {
+      : counted_(counts ? n_classes : 0),
+        total_(n_classes),
+        left_(n_classes),
+        log_table_(counts && criterion == Criterion::entropy ? 4096 : 0) {
     for (std::size_t i = 0; i < log_table_.size(); ++i) log_table_[i] = x_log2_x(static_cast<double>(i));
   }
 
@@ -162,7 +165,8 @@ class ClassStats {
   double decrease(double score) const { return kTwoClasses && two_classes() ? 2 * score / weight_ : score - parent_; }
   // No split of this node can score higher.
   double highest_score() const {
-    if (kTwoClasses && two_classes()) return static_cast<double>(two_.marked) * static_cast<double>(two_.weight - two_.marked);
+    if (kTwoClasses && two_classes())
+      return static_cast<double>(two_.marked) * static_cast<double>(two_.weight - two_.marked);
     return criterion == Criterion::entropy ? 0.0 : weight_;
   }
   bool two_classes() const { return classes_present_ == 2; }

@@ -54,7 +54,8 @@ constexpr std::size_t kMaxKeys = 4096;
     const __m256i key = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(keys + i));
     const __m256i next = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(keys + i + 1));
     const __m256i w = _mm256_and_si256(key, weight_mask);
-    const __m256i is_marked = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_srli_epi32(key, kWeightBits), class_mask), marked);
+    const __m256i is_marked =
+        _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_srli_epi32(key, kWeightBits), class_mask), marked);
     // Marked weight in the upper half, weight in the lower; then running sums of both at once.
     __m256i sum = _mm256_or_si256(w, _mm256_slli_epi32(_mm256_and_si256(is_marked, w), 16));
     sum = _mm256_add_epi32(sum, _mm256_slli_si256(sum, 4));
@@ -72,7 +73,8 @@ constexpr std::size_t kMaxKeys = 4096;
     s = _mm256_blendv_ps(s, never, _mm256_castsi256_ps(same));
     _mm256_store_si256(reinterpret_cast<__m256i*>(sums + i), sum);
     _mm256_store_ps(scores + i, s);
-    if (i + 8 <= last && i + 1 >= min_leaf && i + 8 + min_leaf <= n) highest = _mm256_max_ps(highest, s);
+    if (i + 8 <= last && i + 1 >= min_leaf && i + 8 + min_leaf <= n)
+      highest = _mm256_max_ps(highest, s);
     else
       for (std::size_t j = i; j < i + 8; ++j) {
         if (j + 1 < min_leaf || j + min_leaf >= n) scores[j] = -1.0F;

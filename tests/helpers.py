@@ -36,7 +36,9 @@ def decode(forest: Forest, bottom: int = 0) -> Any:
             return node & ~LEAF
         threshold = np.array([node & 0xFFFFFFFF], dtype=np.uint32).view(np.float32)[0]
         feature = (node >> 32) & ((1 << bits) - 1)
-        return Inner(feature, float(threshold), bool(node >> (32 + bits) & 1), at(i + 1), at(i + (node >> (33 + bits))))
+        return Inner(
+            feature, float(threshold), bool(node >> (32 + bits) & 1), at(i + 1), at(i + (node >> (33 + bits)))
+        )
 
     return at(0)
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from helpers import Inner, decode, goes_left, make_data
 from sklearn import ensemble, tree
 
 import oldgrowth
+from helpers import Inner, decode, goes_left, make_data
 
 
 def impurity_by_depth(root: object, x: np.ndarray, y: np.ndarray, weighted_impurity) -> list[float]:
@@ -30,7 +30,9 @@ def sklearn_root(model: tree.BaseDecisionTree) -> object:
     def at(i: int) -> object:
         if t.children_left[i] < 0:
             return 0
-        return Inner(t.feature[i], np.float32(t.threshold[i]), False, at(t.children_left[i]), at(t.children_right[i]))
+        return Inner(
+            t.feature[i], np.float32(t.threshold[i]), False, at(t.children_left[i]), at(t.children_right[i])
+        )
 
     return at(0)
 
@@ -49,7 +51,9 @@ def squares(y: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize(("criterion", "measure"), [("gini", gini), ("entropy", entropy), ("squared_error", squares)])
+@pytest.mark.parametrize(
+    ("criterion", "measure"), [("gini", gini), ("entropy", entropy), ("squared_error", squares)]
+)
 def test_a_tree_has_the_impurity_of_sklearns_at_every_depth(seed: int, criterion: str, measure) -> None:
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(1500, 6)).astype(np.float32)
@@ -82,7 +86,9 @@ def test_a_full_tree_predicts_its_training_data_as_sklearns(regression: bool) ->
         np.testing.assert_array_equal(ours.predict_proba(x), theirs.predict_proba(x))
 
 
-@pytest.mark.parametrize("name", ["RandomForestClassifier", "ExtraTreesClassifier", "RandomForestRegressor", "ExtraTreesRegressor"])
+@pytest.mark.parametrize(
+    "name", ["RandomForestClassifier", "ExtraTreesClassifier", "RandomForestRegressor", "ExtraTreesRegressor"]
+)
 @pytest.mark.parametrize("bucket_size", [100_000, 500])
 def test_forests_score_like_sklearns(name: str, bucket_size: int) -> None:
     x, y = make_data(6000, 12, 3 if "Classifier" in name else 0, seed=2)
@@ -105,7 +111,9 @@ def test_oob_scores_are_like_sklearns() -> None:
     x, y = make_data(3000, 8, 3, seed=4)
     theirs = ensemble.RandomForestClassifier(60, oob_score=True, random_state=0).fit(x, y)
     for bucket_size in (100_000, 500):
-        ours = oldgrowth.RandomForestClassifier(60, oob_score=True, bucket_size=bucket_size, random_state=0).fit(x, y)
+        ours = oldgrowth.RandomForestClassifier(
+            60, oob_score=True, bucket_size=bucket_size, random_state=0
+        ).fit(x, y)
         assert ours.oob_score_ == pytest.approx(theirs.oob_score_, abs=0.02)
         assert ours.oob_score_ < ours.score(x, y) - 0.05
         np.testing.assert_allclose(ours.oob_decision_function_.sum(axis=1), 1, rtol=1e-6)

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from helpers import make_data
 from sklearn.base import clone
 from sklearn.inspection import permutation_importance
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -18,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import oldgrowth
+from helpers import make_data
 from oldgrowth import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
@@ -75,11 +75,14 @@ def test_one_seed_is_one_model_in_another_process() -> None:
         "import sys; sys.path.insert(0, 'tests')\n"
         "from helpers import make_data; from oldgrowth import RandomForestClassifier\n"
         "x, y = make_data(2000, 9, 3, seed=1)\n"
-        "print(RandomForestClassifier(5, random_state=3, bucket_size=300, oob_score=True).fit(x, y).forest_.digest())"
+        "forest = RandomForestClassifier(5, random_state=3, bucket_size=300, n_jobs=1).fit(x, y).forest_\n"
+        "print(forest.digest())"
     )
     x, y = make_data(2000, 9, 3, seed=1)
     here = RandomForestClassifier(5, random_state=3, bucket_size=300).fit(x, y).forest_.digest()
-    there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    there = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
     assert here == there
 
 
@@ -101,7 +104,23 @@ def test_the_order_of_the_rows_does_not_matter_in_one_bucket() -> None:
     np.testing.assert_array_equal(a.predict_proba(x), b.predict_proba(x))
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, bool])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        np.float16,
+        np.float32,
+        np.float64,
+        np.int8,
+        np.uint8,
+        np.int16,
+        np.uint16,
+        np.int32,
+        np.uint32,
+        np.int64,
+        np.uint64,
+        bool,
+    ],
+)
 @pytest.mark.parametrize("layout", ["C", "F", "strided", "memmap", "read-only"])
 def test_any_array_of_the_same_values_gives_the_same_forest(dtype, layout: str, tmp_path) -> None:
     rng = np.random.default_rng(4)
@@ -126,7 +145,9 @@ def test_any_array_of_the_same_values_gives_the_same_forest(dtype, layout: str, 
     np.testing.assert_array_equal(model.predict(x), expected.predict(base.astype(np.float64)))
 
 
-@pytest.mark.parametrize("labels", [[3, 7, -2], ["a", "bb", "c"], [True, False, True], np.array([2, 300, 65000], dtype=np.uint16)])
+@pytest.mark.parametrize(
+    "labels", [[3, 7, -2], ["a", "bb", "c"], [True, False, True], np.array([2, 300, 65000], dtype=np.uint16)]
+)
 def test_any_labels(labels) -> None:
     x, codes = make_data(300, 6, 3, seed=5)
     y = np.asarray(labels)[codes]
@@ -143,7 +164,9 @@ def test_data_frames_bring_their_names(frame) -> None:
     table = frame({name: x[:, i] for i, name in enumerate(names)})
     model = RandomForestClassifier(5, random_state=0).fit(table, y)
     assert list(model.feature_names_in_) == names
-    np.testing.assert_array_equal(model.predict(table), RandomForestClassifier(5, random_state=0).fit(x, y).predict(x))
+    np.testing.assert_array_equal(
+        model.predict(table), RandomForestClassifier(5, random_state=0).fit(x, y).predict(x)
+    )
     other = frame({name: x[:, i] for i, name in enumerate(["red", "green", "blue", "swir"])})
     with pytest.raises(ValueError, match="feature names"):
         model.predict(other)
@@ -241,7 +264,13 @@ def test_missing_values_at_prediction_only() -> None:
 def test_the_report_adds_up() -> None:
     x, y = make_data(2000, 6, 3, seed=16)
     report = RandomForestClassifier(10, bucket_size=300, random_state=0).fit(x, y).fit_report_
-    assert [stage.name for stage in report.stages] == ["sample", "top trees", "distribute", "grow", "assemble"]
+    assert [stage.name for stage in report.stages] == [
+        "sample",
+        "top trees",
+        "distribute",
+        "grow",
+        "assemble",
+    ]
     assert report.top_trees == 3 and report.trees == 10 and report.buckets > 10
     assert report.bucket_rows["100%"] <= 2000
     assert report.nodes > 1000 and report.depth > 5 and report.peak_memory > 1e6
@@ -259,7 +288,9 @@ def test_subset_trees_see_only_their_subset() -> None:
 @pytest.mark.parametrize("kind", [SubsetForestClassifier, SubsetForestRegressor])
 def test_rows_outside_a_subset_are_out_of_bag(kind) -> None:
     x, y = make_data(600, 6, 3 if kind is SubsetForestClassifier else 0, seed=20)
-    model = kind(5, subset_size=100, bootstrap=False, oob_score=True, random_state=0, chunk_size=250).fit(x, y)
+    model = kind(5, subset_size=100, bootstrap=False, oob_score=True, random_state=0, chunk_size=250).fit(
+        x, y
+    )
     found = getattr(model, "oob_decision_function_", getattr(model, "oob_prediction_", None))
     assert not np.isnan(found).any()  # five subsets of a sixth leave no row to all trees
     assert 0.3 < model.oob_score_ < model.score(x, y)

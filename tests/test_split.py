@@ -2,15 +2,17 @@
 
 import numpy as np
 import pytest
-from helpers import Inner, decode, goes_left
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from helpers import Inner, decode, goes_left
 from oldgrowth import RandomForestClassifier, RandomForestRegressor
 
 FLOATS = st.one_of(
-    st.sampled_from([0.0, -0.0, 1.0, 2.0, 3.0, np.nan, 1e-45, -1e-45, 3e38, -3e38, 0.1, np.nextafter(np.float32(0.1), 1)]),
+    st.sampled_from(
+        [0.0, -0.0, 1.0, 2.0, 3.0, np.nan, 1e-45, -1e-45, 3e38, -3e38, 0.1, np.nextafter(np.float32(0.1), 1)]
+    ),
     st.floats(width=32, allow_infinity=False),
 )
 
@@ -48,7 +50,11 @@ def test_a_stump_is_the_best_split(criterion: str, weighted: bool, data: st.Data
     n, d = data.draw(st.integers(2, 30)), data.draw(st.integers(1, 4))
     x = data.draw(arrays(np.float32, (n, d), elements=FLOATS))
     y = data.draw(arrays(np.int64, n, elements=st.integers(0, data.draw(st.sampled_from([1, 3])))))
-    w = data.draw(arrays(np.float64, n, elements=st.sampled_from([0.25, 1.0, 2.0, 3.5]))) if weighted else np.ones(n)
+    w = (
+        data.draw(arrays(np.float64, n, elements=st.sampled_from([0.25, 1.0, 2.0, 3.5])))
+        if weighted
+        else np.ones(n)
+    )
     kind = RandomForestRegressor if criterion == "squared_error" else RandomForestClassifier
     model = kind(1, criterion=criterion, max_depth=1, bootstrap=False, max_features=None, random_state=0)
     root = decode(model.fit(x, y, sample_weight=w if weighted else None).forest_)

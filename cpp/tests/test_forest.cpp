@@ -19,7 +19,8 @@ struct HandMade {
   std::vector<float> table{0.5F, 0.25F, 0.25F};
 
   Forest forest() const {
-    return {2, 3, top_nodes, top_start, bucket_start, trees_of_top, bottom_start, nodes, node_start, table_start, table};
+    return {2,     3,          top_nodes,   top_start, bucket_start, trees_of_top, bottom_start,
+            nodes, node_start, table_start, table};
   }
 };
 

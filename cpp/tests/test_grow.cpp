@@ -38,7 +38,8 @@ void regression_trees_know_their_values() {
   rules.criterion = Criterion::squared_error;
   rules.max_features = 6;
   const GrownTree tree = grown(bucket, rules);
-  for (std::size_t i = 0; i < rows.n; ++i) CHECK(std::abs(leaf_value(leaf_of(bucket, tree, i)) - bucket.values[i]) < 1e-12);
+  for (std::size_t i = 0; i < rows.n; ++i)
+    CHECK(std::abs(leaf_value(leaf_of(bucket, tree, i)) - bucket.values[i]) < 1e-12);
 }
 
 // A pure sample must still be cut into buckets, by even splits: the number of levels stays logarithmic.
@@ -108,7 +109,8 @@ void weights_count_like_copies() {
   const TreeWeights wa = tree_weights(a, bootstrap, 3, {}), wb = tree_weights(b, bootstrap, 3, {});
   std::vector<double> sum_a(80), sum_b(80);
   for (std::size_t i = 0; i < a.rows; ++i) sum_a[static_cast<std::size_t>(x[i]) * 2 + a.classes[i]] += wa.rows[i];
-  for (std::size_t i = 0; i < b.rows; ++i) sum_b[static_cast<std::size_t>(repeated_x[i]) * 2 + b.classes[i]] += wb.rows[i];
+  for (std::size_t i = 0; i < b.rows; ++i)
+    sum_b[static_cast<std::size_t>(repeated_x[i]) * 2 + b.classes[i]] += wb.rows[i];
   CHECK(sum_a == sum_b);
 }
 

@@ -20,7 +20,8 @@ void codes_give_back_the_values(const TestRows& rows, std::size_t n) {
       const float value = code == kMissing<Code> ? std::nanf("") : block.values[f][code];
       CHECK(same(value, rows.x[i * rows.d + f]));
     }
-    for (std::size_t c = 1; c < rows.codec.feature(f).values.size(); ++c) CHECK(block.values[f][c - 1] < block.values[f][c]);
+    for (std::size_t c = 1; c < rows.codec.feature(f).values.size(); ++c)
+      CHECK(block.values[f][c - 1] < block.values[f][c]);
   }
 }
 

@@ -62,7 +62,8 @@ void equals_brute_force(Criterion criterion, std::uint32_t n_classes, bool whole
   const std::size_t n = 2 + random() % 150;
   const TestRows rows = random_rows(n, 4, n_classes, seed);
   std::vector<double> w(n);
-  for (double& weight : w) weight = whole_weights ? static_cast<double>(1 + random() % 4) : 0.1 + static_cast<double>(random() % 1000) / 100;
+  for (double& weight : w)
+    weight = whole_weights ? static_cast<double>(1 + random() % 4) : 0.1 + static_cast<double>(random() % 1000) / 100;
   const Block<Code> block = make_block<Code>(rows.codec, rows.records.data(), nullptr, n);
   Targets targets;
   targets.weights = w;
@@ -70,11 +71,13 @@ void equals_brute_force(Criterion criterion, std::uint32_t n_classes, bool whole
   for (const double y : rows.targets) targets.classes.push_back(n_classes > 0 ? static_cast<std::uint32_t>(y) : 0);
   std::vector<Word<Code>> entries(n);
   for (std::size_t i = 0; i < n; ++i) {
-    const std::uint32_t payload = Stats::kCounts ? targets.classes[i] << kWeightBits | static_cast<std::uint32_t>(w[i]) : static_cast<std::uint32_t>(i);
+    const std::uint32_t payload = Stats::kCounts ? targets.classes[i] << kWeightBits | static_cast<std::uint32_t>(w[i])
+                                                 : static_cast<std::uint32_t>(i);
     entries[i] = static_cast<Word<Code>>(i) << (8 * sizeof(Code)) | payload;
   }
   if (Stats::kCounts)
-    std::sort(entries.begin(), entries.end(), [](auto a, auto b) { return (a & kMissing<Code>) < (b & kMissing<Code>); });
+    std::sort(entries.begin(), entries.end(),
+              [](auto a, auto b) { return (a & kMissing<Code>) < (b & kMissing<Code>); });
   const std::size_t min_leaf = 1 + seed % 3;
   Stats stats(n_classes);
   stats.use(targets);
@@ -99,7 +102,8 @@ int main() {
       equals_brute_force<ClassStats<true, Criterion::gini>, std::uint16_t>(Criterion::gini, classes, true, seed);
       equals_brute_force<ClassStats<false, Criterion::gini>, std::uint16_t>(Criterion::gini, classes, false, seed);
       equals_brute_force<ClassStats<true, Criterion::entropy>, std::uint16_t>(Criterion::entropy, classes, true, seed);
-      equals_brute_force<ClassStats<false, Criterion::entropy>, std::uint32_t>(Criterion::entropy, classes, false, seed);
+      equals_brute_force<ClassStats<false, Criterion::entropy>, std::uint32_t>(Criterion::entropy, classes, false,
+                                                                               seed);
       equals_brute_force<ClassStats<true, Criterion::gini>, std::uint32_t>(Criterion::gini, classes, true, seed);
     }
     equals_brute_force<ValueStats, std::uint16_t>(Criterion::squared_error, 0, false, seed);

@@ -13,7 +13,8 @@ void scans_agree() {
   for (int round = 0; round < 20000; ++round) {
     const std::size_t n = 2 + random() % (round % 10 == 0 ? 5000 : 150);
     const std::uint32_t codes = 1 + static_cast<std::uint32_t>(random() % (round % 3 == 0 ? 5 : 60000));
-    const std::uint32_t classes[2] = {static_cast<std::uint32_t>(random() % 4096), static_cast<std::uint32_t>(random() % 4096)};
+    const std::uint32_t classes[2] = {static_cast<std::uint32_t>(random() % 4096),
+                                      static_cast<std::uint32_t>(random() % 4096)};
     const std::uint32_t max_weight = round % 4 == 0 ? 15 : 1;
     TwoClassNode node;
     node.marked_class = classes[0];

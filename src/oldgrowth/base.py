@@ -19,7 +19,6 @@ from .errors import DataError, ParameterError
 from .fit import Fitted, fit_forest
 from .forest import Forest
 from .params import jobs_of, make_plan
-from .plan import Plan
 from .predict import apply, predict_sums
 from .report import FitReport
 

@@ -90,7 +90,8 @@ class MemoryStore(BucketStore):
         self._start[top] = np.array([0, len(rows)], dtype=np.uint64)
 
     def sizes(self, top: int) -> npt.NDArray[np.int64]:
-        return np.diff(self._start[top].astype(np.int64))
+        start = self._start[top].astype(np.int64)
+        return start[1:] - start[:-1]
 
     def rows(self, top: int, bucket: int) -> npt.NDArray[np.uint32]:
         start = self._start[top]

@@ -21,8 +21,8 @@ class InfiniteValueError(DataError):
 
     def __init__(self, row: int, column: object) -> None:
         super().__init__(
-            f"Input X contains infinity or a value too large for dtype('float32'): row {row}, column {column}. "
-            "Missing values are allowed as NaN; replace infinite ones."
+            "Input X contains infinity or a value too large for dtype('float32'): "
+            f"row {row}, column {column}. Missing values are allowed as NaN; replace infinite ones."
         )
 
 
@@ -31,8 +31,8 @@ class ChangedDataError(DataError):
 
     def __init__(self, first_row: int, last_row: int) -> None:
         super().__init__(
-            f"The data changed while it was read: rows {first_row} to {last_row} hold a value in the second pass "
-            "that was not there in the first. Do not write to the data during fit."
+            f"The data changed while it was read: rows {first_row} to {last_row} hold a value in the second "
+            "pass that was not there in the first. Do not write to the data during fit."
         )
 
 

@@ -77,7 +77,7 @@ def _pool(n_jobs: int) -> Iterator[ThreadPoolExecutor]:
 def _importances(
     tops: list[TopTree], trees_of_tops: list[int], grown: dict[tuple[int, int, int], BottomTree]
 ) -> npt.NDArray[np.float64]:
-    """The impurity decrease by feature: normalised for each tree, then averaged over those that split at all."""
+    """The impurity decrease by feature, normalised for each tree, as a mean over those that split at all."""
     trees = []
     for i, (top, n_trees) in enumerate(zip(tops, trees_of_tops, strict=True)):
         for tree in range(n_trees):

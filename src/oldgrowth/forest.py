@@ -98,7 +98,9 @@ def assemble(
     for i, key in enumerate(order):
         tree = grown.pop(key)
         nodes[int(node_start[i]) : int(node_start[i + 1])] = tree.nodes
-        table[int(table_start[i]) * max(n_classes, 1) : int(table_start[i + 1]) * max(n_classes, 1)] = tree.table
+        table[int(table_start[i]) * max(n_classes, 1) : int(table_start[i + 1]) * max(n_classes, 1)] = (
+            tree.table
+        )
     buckets = [top.n_buckets for top in tops]
     arrays = {
         "top_nodes": np.concatenate([top.nodes for top in tops]),

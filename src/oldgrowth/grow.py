@@ -48,7 +48,9 @@ def tasks_of(store: BucketStore, tops: list[TopTree], trees_of_tops: list[int]) 
     for i, (top, trees) in enumerate(zip(tops, trees_of_tops, strict=True)):
         sizes = store.sizes(i)
         tasks += [
-            Task(i, bucket, int(top.bucket_depths[bucket]), first_tree, tuple(range(trees)), int(sizes[bucket]))
+            Task(
+                i, bucket, int(top.bucket_depths[bucket]), first_tree, tuple(range(trees)), int(sizes[bucket])
+            )
             for bucket in range(top.n_buckets)
         ]
         first_tree += trees
@@ -74,7 +76,8 @@ def grow(
         if task.rows > large and len(task.trees) > 1 and plan.n_jobs > 1:
             bucket = store.load(task.top, task.bucket)
             parts: Iterable[Task] = (
-                Task(task.top, task.bucket, task.depth, task.first_tree, (tree,), task.rows) for tree in task.trees
+                Task(task.top, task.bucket, task.depth, task.first_tree, (tree,), task.rows)
+                for tree in task.trees
             )
             for part in parts:
                 running[pool.submit(_grow_task, store, part, plan, weights, oob, bucket)] = part
@@ -82,7 +85,9 @@ def grow(
             running[pool.submit(_grow_task, store, task, plan, weights, oob, None)] = task
     for future in as_completed(running):
         task = running.pop(future)
-        grown |= {(task.top, task.bucket, t): tree for t, tree in zip(task.trees, future.result(), strict=True)}
+        grown |= {
+            (task.top, task.bucket, t): tree for t, tree in zip(task.trees, future.result(), strict=True)
+        }
         progress.advance(task.rows * len(task.trees))
     return grown
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -25,15 +25,23 @@ from .plan import (
 )
 
 
+def _is_whole(value: Any) -> TypeGuard[int]:
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def _is_real(value: Any) -> TypeGuard[float]:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
 def whole(name: str, value: Any, low: int) -> int:
     """A whole number that is at least `low`."""
-    if isinstance(value, Integral) and not isinstance(value, bool | np.bool_) and value >= low:
+    if _is_whole(value) and value >= low:
         return int(value)
     raise ParameterError(name, value, f"a whole number of at least {low}")
 
 
 def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
-    if isinstance(value, Real) and not isinstance(value, bool | np.bool_) and low <= value <= high:
+    if _is_real(value) and low <= value <= high:
         return float(value)
     bounds = f"at least {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
     raise ParameterError(name, value, f"a number {bounds}")
@@ -53,9 +61,9 @@ def flag(name: str, value: Any) -> bool:
 
 def rows_or_share(name: str, value: Any, n: int, low: int) -> int:
     """A number of rows: whole, or a share of all of them as a float."""
-    if isinstance(value, Real) and not isinstance(value, Integral | bool | np.bool_) and 0 < value <= 1:
+    if _is_real(value) and not isinstance(value, Integral) and 0 < value <= 1:
         return max(low, math.ceil(value * n))
-    if isinstance(value, Integral) and not isinstance(value, bool | np.bool_) and value >= low:
+    if _is_whole(value) and value >= low:
         return int(value)
     raise ParameterError(name, value, f"a whole number of at least {low} or a share in (0, 1]")
 
@@ -67,11 +75,13 @@ def features_per_split(name: str, value: Any, n_features: int) -> int:
     if isinstance(value, str):
         one_of(name, value, ("sqrt", "log2"))
         return max(1, int(math.sqrt(n_features) if value == "sqrt" else math.log2(n_features)))
-    if isinstance(value, Integral) and not isinstance(value, bool | np.bool_) and value >= 1:
+    if _is_whole(value) and value >= 1:
         return min(int(value), n_features)
-    if isinstance(value, Real) and not isinstance(value, bool | np.bool_) and 0 < value <= 1:
+    if _is_real(value) and 0 < value <= 1:
         return max(1, int(value * n_features))
-    raise ParameterError(name, value, "'sqrt', 'log2', None, a whole number of at least 1 or a share in (0, 1]")
+    raise ParameterError(
+        name, value, "'sqrt', 'log2', None, a whole number of at least 1 or a share in (0, 1]"
+    )
 
 
 def bootstrap_mean(max_samples: Any, bootstrap: bool, n: int) -> float:
@@ -115,7 +125,9 @@ def make_plan(
     criterion = one_of("criterion", params["criterion"], criteria)
     assert criterion in CRITERIA
     balance = params.get("balance", 0.0)
-    balance = AUTO_BALANCE if isinstance(balance, str) and balance == "auto" else real("balance", balance, 0, 1)
+    balance = (
+        AUTO_BALANCE if isinstance(balance, str) and balance == "auto" else real("balance", balance, 0, 1)
+    )
     bootstrap = flag("bootstrap", params["bootstrap"])
     oob_score = params["oob_score"]
     if not callable(oob_score):

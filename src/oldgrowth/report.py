@@ -59,10 +59,14 @@ class FitReport:
     def __str__(self) -> str:
         lines = [f"{'stage':<12}{'rows':>14}{'seconds':>10}{'share':>8}"]
         total = self.seconds or 1.0
-        lines += [f"{s.name:<12}{s.rows:>14,}{s.seconds:>10.3f}{s.seconds / total:>8.1%}" for s in self.stages]
+        lines += [
+            f"{s.name:<12}{s.rows:>14,}{s.seconds:>10.3f}{s.seconds / total:>8.1%}" for s in self.stages
+        ]
         lines.append(f"{'total':<12}{self.rows:>14,}{self.seconds:>10.3f}{1:>8.1%}")
         sizes = ", ".join(f"{name}: {rows:,}" for name, rows in self.bucket_rows.items())
-        lines.append(f"{self.trees} trees on {self.top_trees} top trees, {self.nodes:,} nodes, depth {self.depth}")
+        lines.append(
+            f"{self.trees} trees on {self.top_trees} top trees, {self.nodes:,} nodes, depth {self.depth}"
+        )
         lines.append(f"{self.buckets:,} buckets, rows {sizes}; peak memory {human_bytes(self.peak_memory)}")
         return "\n".join(lines)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,7 @@ def sample(data: ArrayDataset, plan: Plan, pool: Executor, progress: StageProgre
     tops = range(len(plan.trees_of_tops(data.n_rows)) if wanted else 0)
     samples = [_core.TopSample(plan.top_sample, plan.seed, top) for top in tops]
     edges = np.linspace(0, data.n_features, plan.n_jobs + 1).astype(int).tolist()
-    columns = [(a, b) for a, b in zip(edges, edges[1:], strict=False) if a < b]
+    columns = [(a, b) for a, b in pairwise(edges) if a < b]
     for chunk in data.chunks(plan.chunk_size):
         work = [pool.submit(profile.add, chunk.x, first, last) for first, last in columns]
         work += [pool.submit(s.add, chunk.first_row, chunk.rows) for s in samples]

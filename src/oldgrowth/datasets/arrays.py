@@ -43,7 +43,7 @@ def as_float32(
 
 
 class ArrayDataset:
-    """Rows of X with their targets (class numbers or values) and weights; rows of weight zero are passed over."""
+    """Rows of X with their targets (class numbers or values) and weights; weight zero is passed over."""
 
     def __init__(
         self,
