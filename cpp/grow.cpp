@@ -53,6 +53,9 @@ class TreeGrower {
     level.block = &block;
     level.targets = &targets;
     level.entries = std::move(entries);
+    if constexpr (Stats::kCounts)
+      stats_.set_unit_weights(std::all_of(level.entries.begin(), level.entries.end(),
+                                          [](Word<Code> entry) { return (entry & kWeightMask) == 1; }));
     lists_.resize(block.features);
     for (std::uint32_t f = 0; f < block.features; ++f) lists_[f] = f;
     run(level, {0, level.entries.size(), depth, key, kNoParent, 0, static_cast<std::uint32_t>(block.features), true},

@@ -171,6 +171,7 @@ class SplitSearch {
     if (stats_.left_weight() < rules_.min_weight_leaf ||
         stats_.weight() - stats_.left_weight() < rules_.min_weight_leaf)
       return -std::numeric_limits<double>::infinity();
+    if (rules_.balance == 0 && !stats_.may_exceed(best_->score)) return -std::numeric_limits<double>::infinity();
     score_ = stats_.score();
     if (rules_.balance == 0) return score_;
     const double apart = static_cast<double>(n_left_ > right ? n_left_ - right : right - n_left_);
@@ -232,37 +233,52 @@ class SplitSearch {
   bool two_sides(const Key* entries) {
     if constexpr (Stats::kCounts) {
       const auto [column, stride] = block_->column(feature_);
-      const auto code_of = [&, column = column, stride = stride](std::size_t i) {
-        return column[static_cast<std::size_t>(entries[i] >> kHalf) * stride];
-      };
+      if (codes_.size() < n_) codes_.resize(2 * n_);
+      Code* codes = codes_.data();  // together, so that what follows runs in vectors
+      for (std::size_t i = 0; i < n_; ++i) codes[i] = column[static_cast<std::size_t>(entries[i] >> kHalf) * stride];
       lowest_ = block_->lowest[feature_];
       highest_ = block_->highest[feature_];
       if (at_random()) {
-        lowest_ = highest_ = code_of(0);
+        Code lowest = codes[0], highest = codes[0];
         for (std::size_t i = 1; i < n_; ++i) {
-          lowest_ = std::min(lowest_, code_of(i));
-          highest_ = std::max(highest_, code_of(i));
+          lowest = std::min(lowest, codes[i]);
+          highest = std::max(highest, codes[i]);
         }
-        if (lowest_ == highest_) return false;
-        draw_threshold(lowest_, highest_);
+        if (lowest == highest) return false;
+        draw_threshold(lowest, highest);
         lowest_ = drawn_last_;
       }
       const std::size_t n_classes = stats_.n_classes();
       if (bins_.size() < 2 * n_classes) bins_.resize(2 * n_classes);
-      std::uint64_t all_right = 0;
+      std::size_t all_right = 0;
       for (std::size_t k = 0, i = 0; k < n_classes; ++k) {
-        const std::size_t end = i + (stats_.counted(k) >> 32);
-        std::uint64_t right = 0;
-        for (; i < end; ++i)
-          right += code_of(i) > lowest_ ? (1ULL << 32) | (static_cast<std::uint64_t>(entries[i]) & kWeightMask) : 0;
+        const std::size_t rows = stats_.counted(k) >> 32;
+        const std::uint64_t right = right_of(codes + i, entries + i, rows, lowest_, stats_.unit_weights());
         bins_[k] = stats_.counted(k) - right;
         bins_[n_classes + k] = right;
-        all_right += right;
+        all_right += right >> 32;
+        i += rows;
       }
-      if (all_right == 0 || all_right >> 32 == n_) return false;
+      if (all_right == 0 || all_right == n_) return false;
       scan_bins(2);
     }
     return true;
+  }
+
+  // Rows and weight, as rows << 32 | weight, of the codes beyond `last`.
+  static std::uint64_t right_of(const Code* codes, const Key* entries, std::size_t n, Code last, bool unit_weights) {
+    std::uint32_t rows = 0, weight = 0;
+    if (unit_weights) {
+      for (std::size_t i = 0; i < n; ++i) rows += codes[i] > last;
+      weight = rows;
+    } else {
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::uint32_t mask = codes[i] > last ? ~0U : 0U;
+        rows -= mask;
+        weight += mask & static_cast<std::uint32_t>(entries[i]) & kWeightMask;
+      }
+    }
+    return (static_cast<std::uint64_t>(rows) << 32) | weight;
   }
 
   // Bins straight from the codes in the block. False when only one code occurs.
@@ -450,6 +466,7 @@ class SplitSearch {
   std::vector<typename Stats::Bin> bins_;
   std::vector<std::uint64_t> words_;
   std::vector<std::uint32_t> present_;
+  std::vector<Code> codes_;
   std::uint32_t feature_ = 0;
   std::size_t n_ = 0, n_missing_ = 0, n_left_ = 0;
   Code lowest_ = 0, highest_ = 0;

@@ -56,6 +56,8 @@ class ClassStats {
   }
 
   void use(const Targets& targets) { targets_ = &targets; }
+  void set_unit_weights(bool unit) { unit_weights_ = unit; }
+  bool unit_weights() const { return unit_weights_; }  // all rows of the tree weigh one
   std::size_t bins_per_code() const { return total_.size(); }
 
   void clear() {
@@ -162,6 +164,12 @@ class ClassStats {
       return two_.score(static_cast<std::int64_t>(wl), static_cast<std::int64_t>(left_[two_.marked_class]));
     return (left_squares_ * wr + right_squares_ * wl) / (wl * wr);
   }
+  // Whether the score can be higher than `limit`: spares most divisions. The margin covers the rounding.
+  bool may_exceed(double limit) const {
+    if (criterion == Criterion::entropy || (kTwoClasses && two_classes())) return true;
+    const double wl = left_weight_, wr = weight_ - left_weight_;
+    return left_squares_ * wr + right_squares_ * wl >= limit * (1 - 1e-12) * (wl * wr);
+  }
   double decrease(double score) const { return kTwoClasses && two_classes() ? 2 * score / weight_ : score - parent_; }
   // No split of this node can score higher.
   double highest_score() const {
@@ -207,6 +215,7 @@ class ClassStats {
   double weight_ = 0, left_weight_ = 0;
   double squares_ = 0, left_squares_ = 0, right_squares_ = 0;
   std::uint32_t classes_present_ = 0;
+  bool unit_weights_ = false;
   TwoClassNode two_;
   double parent_ = 0;
 };
@@ -277,6 +286,7 @@ class ValueStats {
     const double right_sum = sum_ - left_sum_;
     return left_sum_ * left_sum_ / left_weight_ + right_sum * right_sum / (weight_ - left_weight_);
   }
+  bool may_exceed(double) const { return true; }
   double decrease(double score) const { return score - sum_ * sum_ / weight_; }
   double highest_score() const { return std::numeric_limits<double>::infinity(); }
 

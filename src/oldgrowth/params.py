@@ -16,9 +16,9 @@ from .datasets import ArrayDataset
 from .errors import ParameterError
 from .plan import (
     AUTO_BALANCE,
+    AUTO_BUCKET_SIZE,
     CRITERIA,
     Plan,
-    auto_bucket_size,
     auto_chunk_size,
     auto_top_sample,
     check_limits,
@@ -135,8 +135,8 @@ def make_plan(
     if oob_score and not bootstrap:
         raise ParameterError("oob_score", oob_score, "False unless bootstrap=True")
     size_name = "subset_size" if subsets else "top_sample"
-    top_sample = min(n, _auto(size_name, params[size_name], auto_top_sample(n), 2))
-    bucket_size = _auto("bucket_size", params.get("bucket_size", max(n, 2)), auto_bucket_size(d), 2)
+    bucket_size = _auto("bucket_size", params.get("bucket_size", AUTO_BUCKET_SIZE), AUTO_BUCKET_SIZE, 2)
+    top_sample = min(n, _auto(size_name, params[size_name], auto_top_sample(n, bucket_size), 2))
     check_limits(n, d, bucket_size)
     max_features = features_per_split("max_features", params["max_features"], d)
     top_max_features = params.get("top_max_features", "auto")

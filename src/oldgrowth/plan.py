@@ -12,6 +12,8 @@ CRITERIA = {"gini": 0, "entropy": 1, "log_loss": 1, "squared_error": 2}
 MAX_BUCKETS = 2**31
 MAX_ROWS = 2**32 - 1
 
+# See docs/decisions.md for the sweep behind these two.
+AUTO_BUCKET_SIZE = 20_000
 AUTO_BALANCE = 0.003
 AUTO_CHUNK_BYTES = 32 * 2**20
 
@@ -97,14 +99,9 @@ class Plan:
         return rules
 
 
-def auto_top_sample(n_rows: int) -> int:
-    """The paper's size of a top sample."""
-    return min(500_000, n_rows, max(int(100 * math.sqrt(n_rows)), 100_000))
-
-
-def auto_bucket_size(n_features: int) -> int:
-    """See docs/decisions.md for the sweep behind it."""
-    return 20_000
+def auto_top_sample(n_rows: int, bucket_size: int) -> int:
+    """Enough rows for each bucket of a top tree, within the paper's largest sample."""
+    return min(n_rows, 500_000, max(30_000, 512 * n_rows // bucket_size))
 
 
 def auto_chunk_size(n_features: int) -> int:
