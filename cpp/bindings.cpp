@@ -66,7 +66,7 @@ struct Rows {
   In1<std::uint64_t> keys;
   In1<double> targets;
   std::optional<In1<double>> weights;
-  double offset;
+  double offset, scale;
 };
 
 Bucket bucket_of(const RowCodec& codec, const Rows& rows, std::optional<In1<std::uint32_t>> index,
@@ -77,8 +77,9 @@ Bucket bucket_of(const RowCodec& codec, const Rows& rows, std::optional<In1<std:
   require(rows.records.shape(1) == codec.record_bytes(), "records of another codec");
   if (index)
     for (const std::uint32_t i : span_of(*index)) require(i < n, "row index out of range");
-  const RowSource source{rows.records.data(), rows.keys.data(), rows.targets.data(),
-                         rows.weights ? rows.weights->data() : nullptr, rows.offset};
+  const RowSource source{rows.records.data(), rows.keys.data(),
+                         rows.targets.data(), rows.weights ? rows.weights->data() : nullptr,
+                         rows.offset,         rows.scale};
   nb::gil_scoped_release release;
   return make_bucket(codec, source, index ? index->data() : nullptr, index ? index->shape(0) : n, classification);
 }
@@ -197,9 +198,9 @@ void bind_rows(nb::module_& m) {
       .def(
           "__init__",
           [](Rows* self, In2<std::uint8_t> records, In1<std::uint64_t> keys, In1<double> targets,
-             std::optional<In1<double>> weights,
-             double offset) { new (self) Rows{records, keys, targets, weights, offset}; },
-          "records"_a, "keys"_a, "targets"_a, "weights"_a.none(), "offset"_a);
+             std::optional<In1<double>> weights, double offset,
+             double scale) { new (self) Rows{records, keys, targets, weights, offset, scale}; },
+          "records"_a, "keys"_a, "targets"_a, "weights"_a.none(), "offset"_a, "scale"_a);
   nb::class_<Bucket>(m, "Bucket", "The rows of a bucket, ready to grow on.").def_ro("rows", &Bucket::rows);
   m.def("make_bucket", &bucket_of, "codec"_a, "rows"_a, "index"_a.none(), "classification"_a);
   m.def("group_by_bucket", &group_by_bucket, "buckets"_a, "n_buckets"_a);
@@ -222,6 +223,7 @@ void bind_growing(nb::module_& m) {
       .def_rw("balance", &TreeRules::balance)
       .def_rw("impurity_scale", &TreeRules::impurity_scale)
       .def_rw("target_offset", &TreeRules::target_offset)
+      .def_rw("target_scale", &TreeRules::target_scale)
       .def_prop_rw(
           "criterion", [](const TreeRules& self) { return static_cast<int>(self.criterion); },
           [](TreeRules& self, int value) {

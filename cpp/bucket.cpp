@@ -75,7 +75,7 @@ Bucket make_bucket(const RowCodec& codec, const RowSource& source, const std::ui
     take(source.targets, bucket.classes);
   else
     take(source.targets, bucket.values);
-  for (double& value : bucket.values) value -= source.offset;
+  for (double& value : bucket.values) value = (value - source.offset) / source.scale;
   if (source.weights) take(source.weights, bucket.weights);
   take(source.keys, bucket.keys);
   count_copies(bucket);

@@ -33,7 +33,8 @@ struct RowSource {
   const std::uint64_t* keys;
   const double* targets;
   const double* weights;  // may be null
-  double offset = 0;      // subtracted from values, so that a large one costs no precision
+  double offset = 0;      // of values, which come as (value - offset) / scale: see TreeRules
+  double scale = 1;
 };
 
 // The rows index[0..n) of the source; without an index its first n rows.

@@ -174,7 +174,7 @@ class TreeGrower {
     std::uint32_t n_active = frame.n_active;
     const std::size_t list_at = own_list(frame);
     const Split<Code> split = best_split(level, frame, list_at, n_active);
-    if (!split.found() || split.decrease / rules_.total_weight + 1e-15 < rules_.min_impurity_decrease) {
+    if (!split.found() || too_little(split.decrease)) {
       add_leaf(frame.depth);
       return;
     }
@@ -184,6 +184,12 @@ class TreeGrower {
     level.stack.push_back({middle, frame.end, frame.depth + 1, derive(frame.key, 2), at, list_at, n_active, true});
     level.stack.push_back(
         {frame.begin, middle, frame.depth + 1, derive(frame.key, 1), kNoParent, list_at, n_active, false});
+  }
+
+  bool too_little(double decrease) const {
+    const double scale = Stats::kClassification ? 1.0 : rules_.target_scale * rules_.target_scale;
+    return rules_.min_impurity_decrease > 0 &&
+           decrease * scale / rules_.total_weight + 1e-15 < rules_.min_impurity_decrease;
   }
 
   // Where this node may shuffle its features: in place, or in a copy above its sibling's.
@@ -257,7 +263,7 @@ class TreeGrower {
       tree_.nodes.push_back(leaf(kMixedBit | (tree_.table.size() / stats_.n_classes())));
       for (std::size_t k = 0; k < stats_.n_classes(); ++k) tree_.table.push_back(static_cast<float>(stats_.share(k)));
     } else {
-      tree_.nodes.push_back(value_leaf(stats_.mean() + rules_.target_offset));
+      tree_.nodes.push_back(value_leaf(stats_.mean() * rules_.target_scale + rules_.target_offset));
     }
   }
 

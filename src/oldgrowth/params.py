@@ -132,7 +132,7 @@ def make_plan(
     oob_score = params["oob_score"]
     if not callable(oob_score):
         flag("oob_score", oob_score)
-    if oob_score and not bootstrap:
+    if oob_score and not bootstrap and not subsets:
         raise ParameterError("oob_score", oob_score, "False unless bootstrap=True")
     size_name = "subset_size" if subsets else "top_sample"
     bucket_size = _auto("bucket_size", params.get("bucket_size", AUTO_BUCKET_SIZE), AUTO_BUCKET_SIZE, 2)
@@ -190,9 +190,12 @@ def _total_weight(data: ArrayDataset, class_weights: tuple[float, ...]) -> float
 
 
 def _centre(targets: npt.NDArray[np.float64]) -> tuple[float, float, float]:
-    """Of a regression's targets: the middle of their range, the largest distance from it, and the variance.
+    """Of a regression's targets: offset and scale that bring them into [-1, 1], and their variance there.
 
-    The middle, unlike the mean, is the same whether rows are repeated or weighted.
+    Growing then neither overflows nor loses digits to a large offset. The middle of the range, unlike the
+    mean, is the same whether rows are repeated or weighted; a power of two scales without rounding.
     """
     low, high = float(targets.min()), float(targets.max())
-    return low / 2 + high / 2, (high / 2 - low / 2) or 1.0, float(targets.var()) or 1.0
+    offset = low / 2 + high / 2
+    scale = 2.0 ** math.ceil(math.log2(max(high / 2 - low / 2, 2.0**-1000)))
+    return offset, scale, float(((targets - offset) / scale).var()) or 1.0

@@ -96,6 +96,7 @@ class Plan:
         rules.random_thresholds = self.random_thresholds
         rules.impurity_scale = self.impurity_scale
         rules.target_offset = self.target_offset
+        rules.target_scale = self.target_scale
         return rules
 
 

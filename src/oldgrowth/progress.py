@@ -86,7 +86,7 @@ class Progress:
 
     @contextmanager
     def stage(self, name: str, total: int) -> Iterator[StageProgress]:
-        if not self._verbose or total == 0:
+        if not self._verbose or (self._console.is_terminal and total == 0):
             yield StageProgress(name, total)
         elif self._console.is_terminal:
             columns = (

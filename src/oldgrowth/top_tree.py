@@ -58,7 +58,7 @@ def _grow_top_tree(
     targets = data.targets[rows]
     records, keys = encode(codec, data.take(rows), targets, first_row=0)
     weights = None if data.weights is None else data.weights[rows]
-    part = _core.Rows(records, keys, targets, weights, plan.target_offset)
+    part = _core.Rows(records, keys, targets, weights, plan.target_offset, plan.target_scale)
     bucket = _core.make_bucket(codec, part, None, plan.classification)
     nodes, depths, importances = _core.grow_top(
         bucket, plan.top_rules(data.n_rows), plan.seed, top, list(plan.class_weights)

@@ -1,0 +1,53 @@
+"""Stage 4: tasks for buckets of any size, and trees that depend on neither tasks nor neighbours."""
+
+import numpy as np
+
+from oldgrowth import RandomForestClassifier
+from oldgrowth.grow import tasks_of
+from oldgrowth.top_tree import only_bucket
+from stages import small_data, small_plan
+
+
+class Sizes:
+    """As much of a store as tasks need."""
+
+    def __init__(self, *sizes: list[int]) -> None:
+        self._sizes = sizes
+
+    def sizes(self, top: int) -> np.ndarray:
+        return np.array(self._sizes[top])
+
+
+def test_the_largest_bucket_comes_first_and_trees_are_numbered_through() -> None:
+    tops = [only_bucket(3), only_bucket(3)]
+    tasks = tasks_of(Sizes([5], [9]), tops, [4, 2])
+    assert [(t.top, t.rows, t.first_tree, t.trees) for t in tasks] == [
+        (1, 9, 4, (0, 1)),
+        (0, 5, 0, (0, 1, 2, 3)),
+    ]
+
+
+def test_trees_are_as_many_as_asked_for() -> None:
+    data = small_data()
+    for n, expected in [(1, [1]), (4, [4]), (6, [4, 2]), (9, [4, 4, 1])]:
+        assert small_plan(data, n_estimators=n).trees_of_tops(data.n_rows) == expected
+        assert small_plan(data, n_estimators=n, bucket_size=5000).trees_of_tops(data.n_rows) == [n]
+
+
+def test_a_forest_beyond_16_bit_codes_is_exact() -> None:
+    """More than 65,535 rows in one bucket: trees start on 32-bit codes and are narrowed on the way down."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(70_000, 4)).astype(np.float32)
+    x[::7, 3] = np.nan
+    y = (x[:, 0] * x[:, 1] > 0).astype(int)
+    wide = RandomForestClassifier(1, bucket_size=10**6, bootstrap=False, max_features=None, random_state=0)
+    assert wide.fit(x, y).score(x, y) == 1.0
+    assert wide.fit_report_.buckets == 1
+
+
+def test_a_bucket_in_which_no_row_was_drawn_is_grown_on_all() -> None:
+    x = np.arange(40.0)[:, None]
+    model = RandomForestClassifier(50, bucket_size=2, top_sample=40, random_state=0, max_samples=0.1)
+    model.fit(x, np.arange(40) % 2)
+    assert set(model.predict(x)) == {0, 1}
+    assert np.isfinite(model.predict_proba(x)).all()

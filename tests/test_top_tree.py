@@ -1,0 +1,69 @@
+"""Stage 2: top trees partition, evenly if told so, and are never stopped by purity."""
+
+import numpy as np
+import pytest
+
+from oldgrowth import _core
+from oldgrowth.datasets import ArrayDataset
+from oldgrowth.sample import sample
+from oldgrowth.top_tree import grow_top_trees
+from stages import PROGRESS, pool, small_data, small_plan
+
+
+def top_trees(data: ArrayDataset, **params):
+    plan = small_plan(data, **params)
+    with pool() as threads:
+        sampled = sample(data, plan, threads, PROGRESS)
+        return grow_top_trees(data, sampled, plan, threads, PROGRESS), sampled, plan
+
+
+def test_leaves_are_buckets_in_order() -> None:
+    tops, _, _ = top_trees(small_data())
+    for top in tops:
+        leaves = top.nodes[top.nodes >= 2**63] - np.uint64(2**63)
+        np.testing.assert_array_equal(leaves, np.arange(top.n_buckets))
+
+
+@pytest.mark.parametrize("balance", [0.0, 0.003, 0.5, 1.0])
+def test_no_leaf_is_larger_than_wanted_in_the_sample(balance: float) -> None:
+    data = small_data()
+    tops, sampled, plan = top_trees(data, balance=balance)
+    limit = plan.bucket_size * plan.top_sample / data.n_rows
+    for top, rows in zip(tops, sampled.top_samples, strict=True):
+        sizes = np.bincount(_core.route(top.nodes, data.take(rows)), minlength=top.n_buckets)
+        assert sizes.max() < limit and sizes.min() > 0
+
+
+def test_full_balance_splits_evenly_and_trees_still_differ() -> None:
+    rng = np.random.default_rng(0)
+    data = ArrayDataset(rng.normal(size=(4000, 5)), np.zeros(4000))  # pure: only balance can decide
+    tops, sampled, _ = top_trees(data, balance=1.0, bucket_size=500, top_sample=4000)
+    for top, rows in zip(tops, sampled.top_samples, strict=True):
+        sizes = np.bincount(_core.route(top.nodes, data.take(rows)))
+        np.testing.assert_array_equal(sizes, [250] * 16)
+    assert (tops[0].nodes != tops[1].nodes).any()
+
+
+@pytest.mark.parametrize("balance", [0.0, 1.0])
+def test_a_pure_sample_is_not_peeled_row_by_row(balance: float) -> None:
+    rng = np.random.default_rng(1)
+    data = ArrayDataset(rng.normal(size=(20_000, 3)), np.zeros(20_000))
+    tops, _, _ = top_trees(data, balance=balance, bucket_size=100, top_sample=20_000)
+    assert tops[0].bucket_depths.max() <= 10
+
+
+def test_rows_that_cannot_be_told_apart_share_a_bucket() -> None:
+    data = ArrayDataset(np.ones((1000, 3)), np.arange(1000) % 3)
+    tops, _, _ = top_trees(data)
+    assert [top.n_buckets for top in tops] == [1, 1]
+
+
+def test_labels_may_be_renamed() -> None:
+    """The gain is the criterion's on class counts, not the variance of class numbers."""
+    x = np.random.default_rng(2).normal(size=(2000, 4))
+    y = np.digitize(x[:, 0], [-0.5, 0.5]).astype(float)
+    trees = [
+        top_trees(ArrayDataset(x, np.array(names)[y.astype(int)]))[0] for names in ([0.0, 1, 2], [2.0, 0, 1])
+    ]
+    for a, b in zip(*trees, strict=True):
+        np.testing.assert_array_equal(a.nodes, b.nodes)
