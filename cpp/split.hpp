@@ -322,66 +322,6 @@ class SplitSearch {
     return scan_bins(codes);
   }
 
-  // Neither the number of rows on a side nor missing values matter to a split.
-  bool only_weights_count() const {
-    return n_missing_ == 0 && rules_.min_samples_leaf == 1 && rules_.min_weight_leaf == 0 && rules_.balance == 0;
-  }
-
-  // Several classes: an array of weights by code for each class in turn, since the rows come ordered by class.
-  // It stays in the fastest cache, and classes that do not occur cost nothing.
-  template <class CodeOf, class PayloadOf>
-  bool by_class(std::size_t codes, const CodeOf& code_of, const PayloadOf& payload_of) {
-    sums_.assign(codes, {0, 0, 0, 0});
-    const auto add = [&](std::uint32_t* bins, std::size_t i) { bins[code_of(i)] += payload_of(i) & kWeightMask; };
-    const auto merge = [](std::uint32_t& to, std::uint32_t from) { to += from; };
-    Sums* sums = sums_.data();
-    for (std::size_t k = 0, first = 0; k < stats_.n_classes(); ++k) {
-      const std::size_t rows = stats_.counted(k) >> 32;
-      if (rows == 0) continue;
-      count(weights_, rows, codes, [&](std::uint32_t* bins, std::size_t i) { add(bins, first + i); }, merge);
-      first += rows;
-      const std::uint32_t* weights = weights_.data();
-      const auto total = static_cast<double>(static_cast<std::uint32_t>(stats_.counted(k)));
-      std::uint32_t running = 0;
-      for (std::size_t c = 0; c < codes; ++c) {
-        running += weights[c];
-        const double left = running, right = total - left;
-        sums[c].here += weights[c];
-        sums[c].left += running;
-        sums[c].left_squares += left * left;
-        sums[c].right_squares += right * right;
-      }
-    }
-    return scan_sums(codes);
-  }
-
-  bool scan_sums(std::size_t codes) {
-    const double weight = stats_.weight();
-    std::size_t last = codes;  // none yet
-    bool varies = false;
-    Boundary best;
-    double highest = best_->score;
-    for (std::size_t c = 0; c < codes; ++c) {
-      if (sums_[c].here == 0) continue;
-      if (last != codes) {
-        varies = true;
-        const Sums& at = sums_[last];
-        const double wl = at.left, wr = weight - wl;
-        const double above = at.left_squares * wr + at.right_squares * wl, below = wl * wr;
-        if (above >= highest * (1 - 1e-12) * below && above / below > highest) {
-          highest = above / below;
-          best = {static_cast<Code>(lowest_ + last), static_cast<Code>(lowest_ + c), n_larger(wl, wr), true};
-        }
-      }
-      last = c;
-    }
-    take_boundary(highest, best);
-    return varies;
-  }
-
-  // A number of rows on the left that says which side is larger: all that is asked of it here.
-  std::size_t n_larger(double left, double right) const { return left > right ? n_ : 0; }
-
   // Counts into several copies of a short array in turn: adding to one place twice in a row is slow.
   template <class Bin, class Add, class Merge>
   static void count(std::vector<Bin>& bins, std::size_t n, std::size_t n_bins, const Add& add, const Merge& merge) {
@@ -527,12 +467,6 @@ class SplitSearch {
   std::vector<std::uint64_t> words_;
   std::vector<std::uint32_t> present_;
   std::vector<Code> codes_;
-  struct Sums {
-    double left_squares, right_squares;
-    std::uint32_t left, here;  // weight up to a code, and at it
-  };
-  std::vector<Sums> sums_;
-  std::vector<std::uint32_t> weights_;
   std::uint32_t feature_ = 0;
   std::size_t n_ = 0, n_missing_ = 0, n_left_ = 0;
   Code lowest_ = 0, highest_ = 0;
