@@ -41,6 +41,7 @@ clean:
 	rm -rf build $(VENV)
 
 $(VENV)/bin/python:
+	@echo "Setting up .venv and building: one to two minutes the first time."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
@@ -50,7 +51,7 @@ $(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
 
 $(VENV)/.installed-dev: $(SOURCES) | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet '.[dev]'
-	touch $@
+	touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-bench: $(SOURCES) | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet '.[bench]'

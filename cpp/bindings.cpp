@@ -66,7 +66,7 @@ struct Rows {
   In1<std::uint64_t> keys;
   In1<double> targets;
   std::optional<In1<double>> weights;
-  double offset, scale;
+  double scale;
 };
 
 Bucket bucket_of(const RowCodec& codec, const Rows& rows, std::optional<In1<std::uint32_t>> index,
@@ -77,15 +77,15 @@ Bucket bucket_of(const RowCodec& codec, const Rows& rows, std::optional<In1<std:
   require(rows.records.shape(1) == codec.record_bytes(), "records of another codec");
   if (index)
     for (const std::uint32_t i : span_of(*index)) require(i < n, "row index out of range");
-  const RowSource source{rows.records.data(), rows.keys.data(),
-                         rows.targets.data(), rows.weights ? rows.weights->data() : nullptr,
-                         rows.offset,         rows.scale};
+  const RowSource source{rows.records.data(), rows.keys.data(), rows.targets.data(),
+                         rows.weights ? rows.weights->data() : nullptr, rows.scale};
   nb::gil_scoped_release release;
   return make_bucket(codec, source, index ? index->data() : nullptr, index ? index->shape(0) : n, classification);
 }
 
 nb::tuple grow_top(const Bucket& bucket, const TreeRules& rules, std::uint64_t seed, std::uint64_t top,
                    std::vector<double> class_weights) {
+  require(class_weights.empty() || class_weights.size() >= rules.n_classes, "too few class weights");
   GrownTree tree;
   {
     nb::gil_scoped_release release;
@@ -106,6 +106,13 @@ struct Oob {
 nb::tuple grow_bottom(const Bucket& bucket, const TreeRules& rules, const Bootstrap& bootstrap, std::uint64_t tree_id,
                       std::uint64_t bucket_id, std::size_t depth, std::vector<double> class_weights,
                       std::optional<Oob> oob, std::optional<In1<std::uint32_t>> row_of) {
+  require(class_weights.empty() || class_weights.size() >= rules.n_classes, "too few class weights");
+  if (oob && row_of) {
+    require(row_of->shape(0) == bucket.rows && oob->sums.shape(1) == std::max(1U, rules.n_classes),
+            "other out-of-bag rows");
+    for (const std::uint32_t row : span_of(*row_of))
+      require(row < oob->trees.shape(0), "an out-of-bag row beyond the sums");
+  }
   GrownTree tree;
   {
     nb::gil_scoped_release release;
@@ -198,11 +205,12 @@ void bind_rows(nb::module_& m) {
       .def(
           "__init__",
           [](Rows* self, In2<std::uint8_t> records, In1<std::uint64_t> keys, In1<double> targets,
-             std::optional<In1<double>> weights, double offset,
-             double scale) { new (self) Rows{records, keys, targets, weights, offset, scale}; },
-          "records"_a, "keys"_a, "targets"_a, "weights"_a.none(), "offset"_a, "scale"_a);
+             std::optional<In1<double>> weights,
+             double scale) { new (self) Rows{records, keys, targets, weights, scale}; },
+          "records"_a, "keys"_a, "targets"_a, "weights"_a.none(), "scale"_a);
   nb::class_<Bucket>(m, "Bucket", "The rows of a bucket, ready to grow on.").def_ro("rows", &Bucket::rows);
-  m.def("make_bucket", &bucket_of, "codec"_a, "rows"_a, "index"_a.none(), "classification"_a);
+  m.def("make_bucket", &bucket_of, "codec"_a, "rows"_a, "index"_a.none(), "classification"_a,
+        nb::keep_alive<0, 1>());  // a bucket uses the codec's values
   m.def("group_by_bucket", &group_by_bucket, "buckets"_a, "n_buckets"_a);
   m.def("look_over", &look_over, "x"_a);
 }
@@ -222,7 +230,6 @@ void bind_growing(nb::module_& m) {
       .def_rw("total_weight", &TreeRules::total_weight)
       .def_rw("balance", &TreeRules::balance)
       .def_rw("impurity_scale", &TreeRules::impurity_scale)
-      .def_rw("target_offset", &TreeRules::target_offset)
       .def_rw("target_scale", &TreeRules::target_scale)
       .def_prop_rw(
           "criterion", [](const TreeRules& self) { return static_cast<int>(self.criterion); },
@@ -268,6 +275,7 @@ void bind_forest(nb::module_& m) {
   m.def(
       "route",
       [](In1<std::uint64_t> nodes, In2<float> x) {
+        require(nodes.shape(0) > 0, "a top tree without nodes");
         std::vector<std::uint32_t> buckets(x.shape(0));
         {
           nb::gil_scoped_release release;

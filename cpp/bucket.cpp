@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <stdexcept>
 
 namespace oldgrowth {
 namespace {
@@ -71,11 +72,16 @@ Bucket make_bucket(const RowCodec& codec, const RowSource& source, const std::ui
     for (std::size_t i = 0; i < n; ++i)
       to[i] = static_cast<typename std::decay_t<decltype(to)>::value_type>(from[index ? index[i] : i]);
   };
-  if (classification)
+  if (classification) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const double k = source.targets[index ? index[i] : i];
+      if (!(k >= 0 && k < 0x1.0p32)) throw std::invalid_argument("a class number out of range");
+    }
     take(source.targets, bucket.classes);
-  else
+  } else {
     take(source.targets, bucket.values);
-  for (double& value : bucket.values) value = (value - source.offset) / source.scale;
+  }
+  for (double& value : bucket.values) value /= source.scale;
   if (source.weights) take(source.weights, bucket.weights);
   take(source.keys, bucket.keys);
   count_copies(bucket);
@@ -91,13 +97,20 @@ TreeWeights tree_weights(const Bucket& bucket, const Bootstrap& bootstrap, std::
   const std::uint64_t key = tree_key(bootstrap.seed, Purpose::bootstrap, tree);
   const auto weight_of = [&](std::size_t i) { return bucket.weights.empty() ? 1.0 : bucket.weights[i]; };
   double sum = 0;
-  if (bootstrap.draw)
-    for (std::size_t i = 0; i < bucket.rows; ++i)
-      sum += weights.rows[i] = drawn_weight(poisson, key ^ bucket.keys[i], bucket.copies[i], weight_of(i));
-  weights.drew_none = bootstrap.draw && sum == 0;
-  if (sum == 0)
-    for (std::size_t i = 0; i < bucket.rows; ++i) weights.rows[i] = weight_of(i);
-  if (!class_weights.empty())
+  for (std::size_t i = 0; i < bucket.rows; ++i)
+    sum += weights.rows[i] =
+        bootstrap.draw ? drawn_weight(poisson, key ^ bucket.keys[i], bucket.copies[i], weight_of(i)) : weight_of(i);
+  if (sum == 0 && bucket.rows > 0) {  // no row was drawn: a tree needs one, and the lowest number wins
+    std::size_t lowest = 0;
+    const auto number = [&](std::size_t i) { return draw(key ^ bucket.keys[i], bucket.copies[i]); };
+    for (std::size_t i = 1; i < bucket.rows; ++i)
+      if (number(i) < number(lowest)) lowest = i;
+    weights.rows[lowest] = weight_of(lowest);
+  }
+  if (class_weights.empty()) return weights;
+  sum = 0;
+  for (std::size_t i = 0; i < bucket.rows; ++i) sum += weights.rows[i] * class_weights[bucket.classes[i]];
+  if (sum > 0)  // else only classes of weight zero are here, and they count like any other
     for (std::size_t i = 0; i < bucket.rows; ++i) weights.rows[i] *= class_weights[bucket.classes[i]];
   return weights;
 }

@@ -33,8 +33,7 @@ struct RowSource {
   const std::uint64_t* keys;
   const double* targets;
   const double* weights;  // may be null
-  double offset = 0;      // of values, which come as (value - offset) / scale: see TreeRules
-  double scale = 1;
+  double scale = 1;       // values come divided by it: see TreeRules
 };
 
 // The rows index[0..n) of the source; without an index its first n rows.
@@ -49,8 +48,7 @@ struct Bootstrap {
 
 struct TreeWeights {
   std::vector<double> rows;
-  bool whole = true;       // small whole numbers
-  bool drew_none = false;  // no row was drawn, so all take part
+  bool whole = true;  // small whole numbers
 };
 
 TreeWeights tree_weights(const Bucket& bucket, const Bootstrap& bootstrap, std::uint64_t tree,

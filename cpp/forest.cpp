@@ -50,7 +50,8 @@ std::string check(const Forest& forest) {
   const NodeFormat format(forest.n_features);
   for (std::size_t t = 0; t < tops; ++t) {
     const std::uint64_t buckets = forest.bucket_start[t + 1] - forest.bucket_start[t];
-    if (forest.bottom_start[t + 1] - forest.bottom_start[t] != buckets * forest.trees_of_top[t])
+    const std::uint64_t trees = forest.trees_of_top[t], bottom = forest.bottom_start[t + 1] - forest.bottom_start[t];
+    if (trees == 0 || bottom % trees != 0 || bottom / trees != buckets)
       return "number of bottom trees of top tree " + std::to_string(t);
     const auto nodes = forest.top_nodes.subspan(forest.top_start[t], forest.top_start[t + 1] - forest.top_start[t]);
     if (!tree_ok(nodes, format, forest.n_features, [&](std::uint64_t bucket) { return bucket < buckets; }))

@@ -1,8 +1,8 @@
 #include "grow.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <memory>
+#include <stdexcept>
 
 #include "bucket.hpp"
 #include "split.hpp"
@@ -156,7 +156,8 @@ class TreeGrower {
   void grow_node(Level<Code, Stats>& level, const Frame& frame) {
     const std::size_t at = tree_.nodes.size();
     if (frame.parent != kNoParent) {
-      assert(at - frame.parent <= format_.max_offset());
+      if (at - frame.parent > format_.max_offset())
+        throw std::length_error("a tree has more nodes than its format can hold: choose a smaller bucket_size");
       tree_.nodes[frame.parent] = format_.with_right(tree_.nodes[frame.parent], at - frame.parent);
     }
     tree_.depth = std::max(tree_.depth, frame.depth);
@@ -263,7 +264,7 @@ class TreeGrower {
       tree_.nodes.push_back(leaf(kMixedBit | (tree_.table.size() / stats_.n_classes())));
       for (std::size_t k = 0; k < stats_.n_classes(); ++k) tree_.table.push_back(static_cast<float>(stats_.share(k)));
     } else {
-      tree_.nodes.push_back(value_leaf(stats_.mean() * rules_.target_scale + rules_.target_offset));
+      tree_.nodes.push_back(value_leaf(stats_.mean() * rules_.target_scale));
     }
   }
 
@@ -325,6 +326,11 @@ GrownTree grow_bucket(const Bucket& bucket, const std::vector<double>& row_weigh
 
 GrownTree grow_tree(const Bucket& bucket, const std::vector<double>& row_weights, bool whole_weights,
                     const TreeRules& rules, std::uint64_t key, std::size_t depth) {
+  const bool regression = rules.criterion == Criterion::squared_error;
+  if (bucket.rows == 0 || (regression ? bucket.values.size() : bucket.classes.size()) != bucket.rows)
+    throw std::invalid_argument("a bucket without rows, or with targets of another kind");
+  if (!regression && *std::max_element(bucket.classes.begin(), bucket.classes.end()) >= rules.n_classes)
+    throw std::invalid_argument("a class number beyond the number of classes");
   const bool counts = whole_weights && rules.n_classes <= kMaxCountedClasses;
   switch (rules.criterion) {
     case Criterion::gini:

@@ -29,8 +29,7 @@ struct TreeRules {
   double total_weight = 1;    // of all training rows
   double balance = 0;         // lambda
   double impurity_scale = 1;  // of a regression's gain against balance
-  double target_offset = 0;   // a regression's targets come as (target - offset) / scale, about in [-1, 1]
-  double target_scale = 1;
+  double target_scale = 1;    // a power of two: a regression's targets come divided by it, within [-1, 1]
 };
 
 struct GrownTree {

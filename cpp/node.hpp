@@ -49,7 +49,10 @@ constexpr float threshold(Node node) { return std::bit_cast<float>(static_cast<s
 constexpr Node leaf(std::uint64_t payload) { return kLeafBit | payload; }
 constexpr std::uint64_t payload(Node node) { return node & ~kLeafBit; }
 
-constexpr Node value_leaf(double value) { return leaf(std::bit_cast<std::uint64_t>(value) >> 1); }
+constexpr Node value_leaf(double value) {
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  return leaf((bits >> 1) + (bits & (bits >> 1) & 1));  // rounded to even
+}
 constexpr double leaf_value(Node node) { return std::bit_cast<double>(node << 1); }
 
 }  // namespace oldgrowth

@@ -23,7 +23,6 @@ struct OobSums {
 // Adds what `tree` says of the bucket's rows that it did not see; row_of[i] is the row's place in the sums.
 inline void add_oob(const Bucket& bucket, const TreeWeights& weights, const GrownTree& tree,
                     const std::uint32_t* row_of, const OobSums& oob) {
-  if (weights.drew_none) return;
   const auto add = [&](std::size_t row, std::size_t k, double value) {
     std::atomic_ref<std::int64_t>(oob.sums[row * oob.outputs + k])
         .fetch_add(std::llround(value * oob.scale), std::memory_order_relaxed);

@@ -91,7 +91,6 @@ class ClassStats {
   bool pure() const { return classes_present_ <= 1; }
   double weight() const { return weight_; }
   double left_weight() const { return left_weight_; }
-  double impurity() const { return criterion == Criterion::entropy ? -parent_ / weight_ : 1.0 - parent_ / weight_; }
 
   void all_right() {
     std::fill(left_.begin(), left_.end(), 0.0);
@@ -166,7 +165,7 @@ class ClassStats {
   }
   // Whether the score can be higher than `limit`: spares most divisions. The margin covers the rounding.
   bool may_exceed(double limit) const {
-    if (criterion == Criterion::entropy || (kTwoClasses && two_classes())) return true;
+    if (criterion == Criterion::entropy || (kTwoClasses && two_classes()) || std::isinf(limit)) return true;
     const double wl = left_weight_, wr = weight_ - left_weight_;
     return left_squares_ * wr + right_squares_ * wl >= limit * (1 - 1e-12) * (wl * wr);
   }
@@ -220,7 +219,8 @@ class ClassStats {
   double parent_ = 0;
 };
 
-// A numeric target and the squared error. Targets come centred, so that large offsets cost no precision.
+// A numeric target and the squared error. Sums are taken from the node's first value on, so that a large
+// common offset costs no precision.
 class ValueStats {
  public:
   static constexpr bool kCounts = false;
@@ -236,15 +236,15 @@ class ValueStats {
   std::size_t bins_per_code() const { return 1; }
 
   void clear() {
-    weight_ = sum_ = squares_ = 0;
+    weight_ = sum_ = 0;
     lowest_ = std::numeric_limits<double>::infinity();
     highest_ = -lowest_;
   }
   void add(std::uint32_t payload) {
     const double y = targets_->values[payload], w = targets_->weights[payload];
+    if (weight_ == 0) shift_ = y;
     weight_ += w;
-    sum_ += w * y;
-    squares_ += w * y * y;
+    sum_ += w * (y - shift_);
     lowest_ = std::min(lowest_, y);
     highest_ = std::max(highest_, y);
   }
@@ -252,18 +252,17 @@ class ValueStats {
   bool pure() const { return lowest_ == highest_; }
   double weight() const { return weight_; }
   double left_weight() const { return left_weight_; }
-  double impurity() const { return std::max(0.0, squares_ / weight_ - mean() * mean()); }
-  double mean() const { return pure() ? lowest_ : sum_ / weight_; }
+  double mean() const { return pure() ? lowest_ : shift_ + sum_ / weight_; }
 
   void all_right() { left_weight_ = left_sum_ = 0; }
   void move(std::uint32_t payload) {
     left_weight_ += targets_->weights[payload];
-    left_sum_ += targets_->weights[payload] * targets_->values[payload];
+    left_sum_ += targets_->weights[payload] * (targets_->values[payload] - shift_);
   }
   void move_if(std::uint32_t payload, bool moves) {
     const double w = moves ? targets_->weights[payload] : 0.0;
     left_weight_ += w;
-    left_sum_ += w * targets_->values[payload];
+    left_sum_ += w * (targets_->values[payload] - shift_);
   }
   void recount() {}
   void move(const Bin* bin) {
@@ -272,7 +271,7 @@ class ValueStats {
   }
   void fill(Bin* bin, std::uint32_t payload) const {
     bin->weight += targets_->weights[payload];
-    bin->sum += targets_->weights[payload] * targets_->values[payload];
+    bin->sum += targets_->weights[payload] * (targets_->values[payload] - shift_);
     ++bin->rows;
   }
   static void merge(Bin& to, const Bin& from) {
@@ -292,7 +291,7 @@ class ValueStats {
 
  private:
   const Targets* targets_ = nullptr;
-  double weight_ = 0, sum_ = 0, squares_ = 0, lowest_ = 0, highest_ = 0;
+  double weight_ = 0, sum_ = 0, shift_ = 0, lowest_ = 0, highest_ = 0;
   double left_weight_ = 0, left_sum_ = 0;
 };
 

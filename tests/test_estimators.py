@@ -299,6 +299,92 @@ def test_rows_outside_a_subset_are_out_of_bag(kind) -> None:
         whole.fit(x, y)
 
 
+def test_limits_hold_in_top_trees_too() -> None:
+    x, y = make_data(5000, 4, 2, seed=21)
+    for limit in ({"min_samples_split": 1500}, {"min_impurity_decrease": 0.05}):
+        one, many = (
+            RandomForestClassifier(
+                1, bootstrap=False, random_state=0, top_sample=5000, bucket_size=size, **limit
+            )
+            .fit(x, y)
+            .fit_report_.nodes
+            for size in (5000, 50)
+        )
+        assert many < 3 * one + 30
+
+
+def test_a_small_share_of_rows_gives_small_trees() -> None:
+    x, y = make_data(5000, 4, 2, seed=22)
+    for bucket_size in (100_000, 500):
+        sizes = [
+            RandomForestClassifier(4, max_samples=rows, bucket_size=bucket_size, random_state=0)
+            .fit(x, y)
+            .fit_report_.nodes
+            for rows in (1, 100, 5000)
+        ]
+        assert sizes[0] < sizes[1] < sizes[2] / 5
+    assert RandomForestClassifier(4, max_samples=1, bucket_size=10**6).fit(x, y).fit_report_.nodes <= 4 * 7
+
+
+def test_shares_refer_to_the_subset() -> None:
+    x, y = make_data(5000, 4, 2, seed=23)
+    model = SubsetForestClassifier(4, subset_size=200, min_samples_leaf=0.02, random_state=0).fit(x, y)
+    assert model.fit_report_.nodes > 4 * 10
+
+
+def test_regression_targets_of_any_size() -> None:
+    rng = np.random.default_rng(24)
+    x = rng.normal(size=(300, 3))
+    small = rng.random(300)
+    with_giant = np.append(small, 1e17)
+    model = RandomForestRegressor(1, bootstrap=False, random_state=0).fit(
+        np.vstack([x, [[9, 9, 9]]]), with_giant
+    )
+    np.testing.assert_allclose(model.predict(x), small, rtol=1e-12)
+    for size in (1e-300, 1e-170, 1.0, 1e160, 1e300):
+        model = RandomForestRegressor(1, bootstrap=False, random_state=0).fit(x, small * size)
+        np.testing.assert_allclose(model.predict(x), small * size, rtol=1e-12)
+        assert model.fit_report_.depth < 40
+
+
+def test_weights_of_very_different_size() -> None:
+    x = np.arange(6.0)[:, None]
+    w = [1e9, 1e9, 0.1, 1e9, 1e9, 1e-9]
+    model = RandomForestRegressor(1, max_depth=1, bootstrap=False).fit(x, [0, 0, 0, 1, 1, 1], sample_weight=w)
+    np.testing.assert_allclose(model.predict(x), [0, 0, 0, 1, 1, 1], atol=1e-6)
+    assert np.isfinite(model.feature_importances_).all()
+
+
+def test_out_of_bag_without_any_row() -> None:
+    x, y = make_data(30, 3, 2, seed=25)
+    with pytest.warns(UserWarning, match="seen by every tree"):
+        model = RandomForestClassifier(2, oob_score=True, random_state=0).fit(
+            x, y, sample_weight=np.full(30, 99.0)
+        )
+    assert np.isnan(model.oob_score_)
+
+
+def test_an_infinite_value_is_named_by_the_callers_row() -> None:
+    x, y = make_data(40, 3, 2, seed=26)
+    x[17, 1] = np.inf
+    weights = np.ones(40)
+    weights[:10] = 0
+    with pytest.raises(OldgrowthError, match="row 17, column 1"):
+        RandomForestClassifier(2).fit(x, y, sample_weight=weights)
+
+
+def test_predict_log_proba_is_the_logarithm() -> None:
+    x, y = make_data(100, 3, 3, seed=27)
+    model = RandomForestClassifier(5, random_state=0).fit(x, y)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(x)), model.predict_proba(x))
+
+
+def test_a_metric_of_ones_own_for_out_of_bag() -> None:
+    x, y = make_data(300, 3, 3, seed=28)
+    model = RandomForestClassifier(40, random_state=0, oob_score=lambda a, b: float((a == b).sum())).fit(x, y)
+    assert 100 < model.oob_score_ <= 300
+
+
 BAD_PARAMETERS = [
     {"n_estimators": 0},
     {"n_estimators": 2.5},
@@ -319,6 +405,10 @@ BAD_PARAMETERS = [
     {"oob_score": True, "bootstrap": False},
     {"oob_score": "accuracy"},
     {"class_weight": "heavy"},
+    {"class_weight": {0: -1.0, 1: 1.0}},
+    {"class_weight": {0: np.nan, 1: 1.0}},
+    {"min_samples_leaf": 1.0},
+    {"min_impurity_decrease": np.inf},
     {"trees_per_top": 0},
     {"bucket_size": 1},
     {"bucket_size": "large"},

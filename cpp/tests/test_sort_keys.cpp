@@ -26,11 +26,11 @@ void radix_sort_is_stable() {
     for (const unsigned bits : {0U, 1U, 8U, 9U, 16U}) {
       constexpr unsigned kLow = 4 * sizeof(Word);
       std::vector<Word> words(n), other(n);
-      for (Word& word : words) word = static_cast<Word>(random()) & ((Word{1} << (kLow + bits)) - 1);
+      for (Word& word : words) word = static_cast<Word>(random() & ((std::uint64_t{1} << (kLow + bits)) - 1));
       std::vector<Word> expected = words;
       std::stable_sort(expected.begin(), expected.end(), [](Word a, Word b) { return a >> kLow < b >> kLow; });
       const Word* sorted = radix_sort(words.data(), other.data(), n, kLow, bits);
-      if (bits < 16 || sizeof(Word) == 8) CHECK(std::equal(expected.begin(), expected.end(), sorted));
+      CHECK(std::equal(expected.begin(), expected.end(), sorted));
     }
 }
 

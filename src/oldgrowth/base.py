@@ -132,15 +132,18 @@ class Classifier(ClassifierMixin, _ForestBase):
             seen = ~np.isnan(self.oob_decision_function_[:, 0])
             guess = self.classes_[np.nan_to_num(self.oob_decision_function_[seen]).argmax(axis=1)]
             score = self.oob_score if callable(self.oob_score) else accuracy_score
-            self.oob_score_ = score(y[seen], guess)
+            self.oob_score_ = score(y[seen], guess) if seen.any() else np.nan
         return self
 
     def _class_weights(self, y: npt.NDArray[Any]) -> tuple[float, ...]:
         given = self.class_weight
         if given is None:
             return ()
-        if not isinstance(given, dict) and given not in ("balanced", "balanced_subsample"):
+        known = isinstance(given, str) and given in ("balanced", "balanced_subsample")
+        if not known and not isinstance(given, dict):
             raise ParameterError("class_weight", given, "a dict, 'balanced', 'balanced_subsample' or None")
+        if not known and not all(np.isfinite(w) and w >= 0 for w in given.values()):
+            raise ParameterError("class_weight", given, "a dict of finite weights of at least 0")
         present = np.unique(y)
         weights = compute_class_weight(given if isinstance(given, dict) else "balanced", classes=present, y=y)
         full = np.ones(len(self.classes_))
@@ -187,7 +190,7 @@ class Regressor(RegressorMixin, _ForestBase):
             self.oob_prediction_ = self._oob_rows(fitted, data, len(y))[:, 0]
             seen = ~np.isnan(self.oob_prediction_)
             score = self.oob_score if callable(self.oob_score) else r2_score
-            self.oob_score_ = score(y[seen], self.oob_prediction_[seen])
+            self.oob_score_ = score(y[seen], self.oob_prediction_[seen]) if seen.any() else np.nan
         return self
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:

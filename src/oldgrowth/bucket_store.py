@@ -64,9 +64,7 @@ class MemoryStore(BucketStore):
         self._records = np.empty((data.n_rows, codec.record_bytes), dtype=np.uint8)
         self._keys = np.empty(data.n_rows, dtype=np.uint64)
         self._targets = data.targets
-        self._all_rows = _core.Rows(
-            self._records, self._keys, data.targets, data.weights, plan.target_offset, plan.target_scale
-        )
+        self._all_rows = _core.Rows(self._records, self._keys, data.targets, data.weights, plan.target_scale)
         self._buckets: list[npt.NDArray[np.uint32] | None] = [
             np.empty(data.n_rows, dtype=np.uint32) for _ in range(n_tops)
         ]

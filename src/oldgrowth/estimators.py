@@ -39,8 +39,8 @@ class RandomForestClassifier(Classifier):
     class_weight : dict[Any, float] | str | None, default None
         Weights of the classes: a dict, "balanced", "balanced_subsample" (by each tree's bootstrap) or None.
     n_jobs : int | None, default -1
-        Number of threads; -1 means all cores.
-    random_state : Any, default None
+        Number of threads; -1 means all cores, None means 1.
+    random_state : int, RandomState or None, default None
         A seed gives the same forest bit for bit, whatever n_jobs and chunk_size.
     verbose : int, default 0
         1 shows progress.
@@ -48,15 +48,16 @@ class RandomForestClassifier(Classifier):
         Bottom trees in each bucket, that is: trees that share a top tree.
     bucket_size : int | str, default "auto"
         Wanted largest number of rows in a bucket. With no more rows than this there is no top tree and
-        the forest is an ordinary one.
+        the forest is an ordinary one. "auto" is 30,000, but all rows if there are at most 100,000.
     top_sample : int | str, default "auto"
-        Rows that each top tree is grown on.
+        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least 30,000 and
+        at most 500,000.
     top_max_features : int | float | str | None, default "auto"
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
-        Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda.
+        Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. "auto" is 0.0003.
     chunk_size : int | str, default "auto"
-        Rows read at a time; does not change the forest.
+        Rows read at a time; does not change the forest. "auto" is about 32 MB.
     voting : str, default "soft"
         "soft" averages the class shares of the leaves, "hard" counts each tree's majority as in the paper.
 
@@ -68,6 +69,10 @@ class RandomForestClassifier(Classifier):
         Share of each feature in the decrease of impurity.
     oob_score_, oob_decision_function_
         Out-of-bag score and predictions, with oob_score.
+    n_features_in_, feature_names_in_
+        Number and, for data frames, names of the features.
+    forest_ : Forest
+        The trees; `forest_.digest()` is a hash of every bit of them.
     fit_report_ : FitReport
         Rows and seconds of each stage, bucket sizes, nodes, peak memory.
 
@@ -139,8 +144,8 @@ class RandomForestRegressor(Regressor):
     oob_score : bool | Callable[..., float], default False
         Whether to score each row by the trees that did not see it; or the metric to do it with.
     n_jobs : int | None, default -1
-        Number of threads; -1 means all cores.
-    random_state : Any, default None
+        Number of threads; -1 means all cores, None means 1.
+    random_state : int, RandomState or None, default None
         A seed gives the same forest bit for bit, whatever n_jobs and chunk_size.
     verbose : int, default 0
         1 shows progress.
@@ -148,15 +153,16 @@ class RandomForestRegressor(Regressor):
         Bottom trees in each bucket, that is: trees that share a top tree.
     bucket_size : int | str, default "auto"
         Wanted largest number of rows in a bucket. With no more rows than this there is no top tree and
-        the forest is an ordinary one.
+        the forest is an ordinary one. "auto" is 30,000, but all rows if there are at most 100,000.
     top_sample : int | str, default "auto"
-        Rows that each top tree is grown on.
+        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least 30,000 and
+        at most 500,000.
     top_max_features : int | float | str | None, default "auto"
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
-        Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda.
+        Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. "auto" is 0.0003.
     chunk_size : int | str, default "auto"
-        Rows read at a time; does not change the forest.
+        Rows read at a time; does not change the forest. "auto" is about 32 MB.
 
     Attributes
     ----------
@@ -164,6 +170,10 @@ class RandomForestRegressor(Regressor):
         Share of each feature in the decrease of impurity.
     oob_score_, oob_prediction_
         Out-of-bag score and predictions, with oob_score.
+    n_features_in_, feature_names_in_
+        Number and, for data frames, names of the features.
+    forest_ : Forest
+        The trees; `forest_.digest()` is a hash of every bit of them.
     fit_report_ : FitReport
         Rows and seconds of each stage, bucket sizes, nodes, peak memory.
 
@@ -235,8 +245,8 @@ class ExtraTreesClassifier(Classifier):
     class_weight : dict[Any, float] | str | None, default None
         Weights of the classes: a dict, "balanced", "balanced_subsample" (by each tree's bootstrap) or None.
     n_jobs : int | None, default -1
-        Number of threads; -1 means all cores.
-    random_state : Any, default None
+        Number of threads; -1 means all cores, None means 1.
+    random_state : int, RandomState or None, default None
         A seed gives the same forest bit for bit, whatever n_jobs and chunk_size.
     verbose : int, default 0
         1 shows progress.
@@ -244,15 +254,16 @@ class ExtraTreesClassifier(Classifier):
         Bottom trees in each bucket, that is: trees that share a top tree.
     bucket_size : int | str, default "auto"
         Wanted largest number of rows in a bucket. With no more rows than this there is no top tree and
-        the forest is an ordinary one.
+        the forest is an ordinary one. "auto" is 30,000, but all rows if there are at most 100,000.
     top_sample : int | str, default "auto"
-        Rows that each top tree is grown on.
+        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least 30,000 and
+        at most 500,000.
     top_max_features : int | float | str | None, default "auto"
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
-        Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda.
+        Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. "auto" is 0.0003.
     chunk_size : int | str, default "auto"
-        Rows read at a time; does not change the forest.
+        Rows read at a time; does not change the forest. "auto" is about 32 MB.
     voting : str, default "soft"
         "soft" averages the class shares of the leaves, "hard" counts each tree's majority as in the paper.
 
@@ -264,6 +275,10 @@ class ExtraTreesClassifier(Classifier):
         Share of each feature in the decrease of impurity.
     oob_score_, oob_decision_function_
         Out-of-bag score and predictions, with oob_score.
+    n_features_in_, feature_names_in_
+        Number and, for data frames, names of the features.
+    forest_ : Forest
+        The trees; `forest_.digest()` is a hash of every bit of them.
     fit_report_ : FitReport
         Rows and seconds of each stage, bucket sizes, nodes, peak memory.
 
@@ -337,8 +352,8 @@ class ExtraTreesRegressor(Regressor):
     oob_score : bool | Callable[..., float], default False
         Whether to score each row by the trees that did not see it; or the metric to do it with.
     n_jobs : int | None, default -1
-        Number of threads; -1 means all cores.
-    random_state : Any, default None
+        Number of threads; -1 means all cores, None means 1.
+    random_state : int, RandomState or None, default None
         A seed gives the same forest bit for bit, whatever n_jobs and chunk_size.
     verbose : int, default 0
         1 shows progress.
@@ -346,15 +361,16 @@ class ExtraTreesRegressor(Regressor):
         Bottom trees in each bucket, that is: trees that share a top tree.
     bucket_size : int | str, default "auto"
         Wanted largest number of rows in a bucket. With no more rows than this there is no top tree and
-        the forest is an ordinary one.
+        the forest is an ordinary one. "auto" is 30,000, but all rows if there are at most 100,000.
     top_sample : int | str, default "auto"
-        Rows that each top tree is grown on.
+        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least 30,000 and
+        at most 500,000.
     top_max_features : int | float | str | None, default "auto"
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
-        Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda.
+        Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. "auto" is 0.0003.
     chunk_size : int | str, default "auto"
-        Rows read at a time; does not change the forest.
+        Rows read at a time; does not change the forest. "auto" is about 32 MB.
 
     Attributes
     ----------
@@ -362,6 +378,10 @@ class ExtraTreesRegressor(Regressor):
         Share of each feature in the decrease of impurity.
     oob_score_, oob_prediction_
         Out-of-bag score and predictions, with oob_score.
+    n_features_in_, feature_names_in_
+        Number and, for data frames, names of the features.
+    forest_ : Forest
+        The trees; `forest_.digest()` is a hash of every bit of them.
     fit_report_ : FitReport
         Rows and seconds of each stage, bucket sizes, nodes, peak memory.
 
@@ -435,15 +455,15 @@ class SubsetForestClassifier(Classifier):
     class_weight : dict[Any, float] | str | None, default None
         Weights of the classes: a dict, "balanced", "balanced_subsample" (by each tree's bootstrap) or None.
     n_jobs : int | None, default -1
-        Number of threads; -1 means all cores.
-    random_state : Any, default None
+        Number of threads; -1 means all cores, None means 1.
+    random_state : int, RandomState or None, default None
         A seed gives the same forest bit for bit, whatever n_jobs and chunk_size.
     verbose : int, default 0
         1 shows progress.
     subset_size : int | str, default "auto"
-        Rows that each tree is grown on.
+        Rows that each tree is grown on; "auto" is 30,000 or more for more than a million rows.
     chunk_size : int | str, default "auto"
-        Rows read at a time; does not change the forest.
+        Rows read at a time; does not change the forest. "auto" is about 32 MB.
     voting : str, default "soft"
         "soft" averages the class shares of the leaves, "hard" counts each tree's majority as in the paper.
 
@@ -455,6 +475,10 @@ class SubsetForestClassifier(Classifier):
         Share of each feature in the decrease of impurity.
     oob_score_, oob_decision_function_
         Out-of-bag score and predictions, with oob_score.
+    n_features_in_, feature_names_in_
+        Number and, for data frames, names of the features.
+    forest_ : Forest
+        The trees; `forest_.digest()` is a hash of every bit of them.
     fit_report_ : FitReport
         Rows and seconds of each stage, bucket sizes, nodes, peak memory.
 
@@ -522,15 +546,15 @@ class SubsetForestRegressor(Regressor):
     oob_score : bool | Callable[..., float], default False
         Whether to score each row by the trees that did not see it; or the metric to do it with.
     n_jobs : int | None, default -1
-        Number of threads; -1 means all cores.
-    random_state : Any, default None
+        Number of threads; -1 means all cores, None means 1.
+    random_state : int, RandomState or None, default None
         A seed gives the same forest bit for bit, whatever n_jobs and chunk_size.
     verbose : int, default 0
         1 shows progress.
     subset_size : int | str, default "auto"
-        Rows that each tree is grown on.
+        Rows that each tree is grown on; "auto" is 30,000 or more for more than a million rows.
     chunk_size : int | str, default "auto"
-        Rows read at a time; does not change the forest.
+        Rows read at a time; does not change the forest. "auto" is about 32 MB.
 
     Attributes
     ----------
@@ -538,6 +562,10 @@ class SubsetForestRegressor(Regressor):
         Share of each feature in the decrease of impurity.
     oob_score_, oob_prediction_
         Out-of-bag score and predictions, with oob_score.
+    n_features_in_, feature_names_in_
+        Number and, for data frames, names of the features.
+    forest_ : Forest
+        The trees; `forest_.digest()` is a hash of every bit of them.
     fit_report_ : FitReport
         Rows and seconds of each stage, bucket sizes, nodes, peak memory.
 

@@ -57,6 +57,9 @@ class Forest:
     def n_outputs(self) -> int:
         return self.n_classes or 1
 
+    def __repr__(self) -> str:
+        return f"Forest({self.n_trees} trees, {self.n_nodes:,} nodes, {self.n_features} features)"
+
     def digest(self) -> str:
         """A hash of every bit of the model."""
         digest = hashlib.sha256(f"{self.n_features} {self.n_classes}".encode())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from concurrent.futures import Executor, Future, as_completed
-from dataclasses import dataclass, field
+from collections import deque
+from concurrent.futures import Executor, Future, as_completed, wait
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -72,15 +72,16 @@ def grow(
     large = _LARGE_SHARE * sum(task.rows for task in tasks) / plan.n_jobs
     grown: dict[tuple[int, int, int], BottomTree] = {}
     running: dict[Future[list[BottomTree]], Task] = {}
+    alive: deque[list[Future[list[BottomTree]]]] = deque()
     for task in tasks:
         if task.rows > large and len(task.trees) > 1 and plan.n_jobs > 1:
+            if len(alive) == plan.n_jobs:  # so many large buckets are in memory: wait for the oldest
+                wait(alive.popleft())
             bucket = store.load(task.top, task.bucket)
-            parts: Iterable[Task] = (
-                Task(task.top, task.bucket, task.depth, task.first_tree, (tree,), task.rows)
-                for tree in task.trees
-            )
-            for part in parts:
-                running[pool.submit(_grow_task, store, part, plan, weights, oob, bucket)] = part
+            parts = [replace(task, trees=(tree,)) for tree in task.trees]
+            futures = [pool.submit(_grow_task, store, part, plan, weights, oob, bucket) for part in parts]
+            running |= dict(zip(futures, parts, strict=True))
+            alive.append(futures)
         else:
             running[pool.submit(_grow_task, store, task, plan, weights, oob, None)] = task
     for future in as_completed(running):

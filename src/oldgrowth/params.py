@@ -17,6 +17,7 @@ from .errors import ParameterError
 from .plan import (
     AUTO_BALANCE,
     AUTO_BUCKET_SIZE,
+    AUTO_ONE_BUCKET,
     CRITERIA,
     Plan,
     auto_chunk_size,
@@ -36,12 +37,12 @@ def _is_real(value: Any) -> TypeGuard[float]:
 def whole(name: str, value: Any, low: int) -> int:
     """A whole number that is at least `low`."""
     if _is_whole(value) and value >= low:
-        return int(value)
+        return min(int(value), 2**62)
     raise ParameterError(name, value, f"a whole number of at least {low}")
 
 
 def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
-    if _is_real(value) and low <= value <= high:
+    if _is_real(value) and low <= value <= high and math.isfinite(value):
         return float(value)
     bounds = f"at least {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
     raise ParameterError(name, value, f"a number {bounds}")
@@ -50,7 +51,8 @@ def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
 def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
     if any(value is c or (isinstance(value, str) and value == c) for c in choices):
         return value
-    raise ParameterError(name, value, "one of " + ", ".join(repr(c) for c in choices))
+    listed = ", ".join(repr(c) for c in choices)
+    raise ParameterError(name, value, f"one of {listed}" if len(choices) > 1 else listed)
 
 
 def flag(name: str, value: Any) -> bool:
@@ -64,7 +66,7 @@ def rows_or_share(name: str, value: Any, n: int, low: int) -> int:
     if _is_real(value) and not isinstance(value, Integral) and 0 < value <= 1:
         return max(low, math.ceil(value * n))
     if _is_whole(value) and value >= low:
-        return int(value)
+        return min(int(value), 2**62)
     raise ParameterError(name, value, f"a whole number of at least {low} or a share in (0, 1]")
 
 
@@ -72,8 +74,7 @@ def features_per_split(name: str, value: Any, n_features: int) -> int:
     """scikit-learn's `max_features`."""
     if value is None:
         return n_features
-    if isinstance(value, str):
-        one_of(name, value, ("sqrt", "log2"))
+    if isinstance(value, str) and value in ("sqrt", "log2"):
         return max(1, int(math.sqrt(n_features) if value == "sqrt" else math.log2(n_features)))
     if _is_whole(value) and value >= 1:
         return min(int(value), n_features)
@@ -121,6 +122,7 @@ def make_plan(
     """Resolve an estimator's parameters for its data; raises before any work is done."""
     n, d = data.n_rows, data.n_features
     subsets = "subset_size" in params
+    auto_bucket = n if AUTO_BUCKET_SIZE < n <= AUTO_ONE_BUCKET else AUTO_BUCKET_SIZE
     criteria = ("gini", "entropy", "log_loss") if n_classes else ("squared_error",)
     criterion = one_of("criterion", params["criterion"], criteria)
     assert criterion in CRITERIA
@@ -135,23 +137,29 @@ def make_plan(
     if oob_score and not bootstrap and not subsets:
         raise ParameterError("oob_score", oob_score, "False unless bootstrap=True")
     size_name = "subset_size" if subsets else "top_sample"
-    bucket_size = _auto("bucket_size", params.get("bucket_size", AUTO_BUCKET_SIZE), AUTO_BUCKET_SIZE, 2)
-    top_sample = min(n, _auto(size_name, params[size_name], auto_top_sample(n, bucket_size), 2))
+    bucket_size = _auto("bucket_size", params.get("bucket_size", "auto"), auto_bucket, 2)
+    rows_limit = _core.max_bucket_rows(min(d, _core.MAX_FEATURES))
+    top_sample = min(
+        n,
+        rows_limit if subsets else n,
+        _auto(size_name, params[size_name], auto_top_sample(n, bucket_size), 2),
+    )
     check_limits(n, d, bucket_size)
     max_features = features_per_split("max_features", params["max_features"], d)
     top_max_features = params.get("top_max_features", "auto")
     if isinstance(top_max_features, str) and top_max_features == "auto":
         top_max_features = max_features
     max_depth = params["max_depth"]
-    sample_mean = bootstrap_mean(params["max_samples"], bootstrap, n)
+    sample_mean = bootstrap_mean(params["max_samples"], bootstrap, top_sample if subsets else n)
     verbose = params["verbose"]
     if not isinstance(verbose, bool | np.bool_):
         whole("verbose", verbose, 0)
+    rows = top_sample if subsets else n  # that a tree is grown on
     offset, scale, impurity_scale = (0.0, 1.0, 1.0) if n_classes else _centre(data.targets)
     return Plan(
         n_estimators=whole("n_estimators", params["n_estimators"], 1),
         trees_per_top=1 if subsets else whole("trees_per_top", params["trees_per_top"], 1),
-        bucket_size=min(bucket_size, _core.max_bucket_rows(d)),
+        bucket_size=min(bucket_size, rows_limit),
         top_sample=top_sample,
         top_max_features=features_per_split("top_max_features", top_max_features, d),
         balance=balance,
@@ -159,8 +167,8 @@ def make_plan(
         n_classes=n_classes,
         max_features=max_features,
         max_depth=None if max_depth is None else whole("max_depth", max_depth, 1),
-        min_samples_split=rows_or_share("min_samples_split", params["min_samples_split"], n, 2),
-        min_samples_leaf=rows_or_share("min_samples_leaf", params["min_samples_leaf"], n, 1),
+        min_samples_split=rows_or_share("min_samples_split", params["min_samples_split"], rows, 2),
+        min_samples_leaf=_leaf_rows(params["min_samples_leaf"], rows),
         min_weight_fraction_leaf=real("min_weight_fraction_leaf", params["min_weight_fraction_leaf"], 0, 0.5),
         min_impurity_decrease=real("min_impurity_decrease", params["min_impurity_decrease"], 0),
         random_thresholds=random_thresholds,
@@ -174,11 +182,17 @@ def make_plan(
         chunk_size=_auto("chunk_size", params["chunk_size"], auto_chunk_size(d), 1),
         seed=seed_of(params["random_state"]),
         n_jobs=jobs_of(params["n_jobs"]),
-        total_weight=_total_weight(data, class_weights) * sample_mean,
+        total_weight=_total_weight(data, class_weights) * sample_mean * rows / n,
         impurity_scale=impurity_scale,
         target_offset=offset,
         target_scale=scale,
     )
+
+
+def _leaf_rows(min_samples_leaf: Any, n: int) -> int:
+    if isinstance(min_samples_leaf, float) and min_samples_leaf == 1:  # likely meant as one row
+        raise ParameterError("min_samples_leaf", min_samples_leaf, "a whole number or a share below 1")
+    return rows_or_share("min_samples_leaf", min_samples_leaf, n, 1)
 
 
 def _total_weight(data: ArrayDataset, class_weights: tuple[float, ...]) -> float:
@@ -190,12 +204,10 @@ def _total_weight(data: ArrayDataset, class_weights: tuple[float, ...]) -> float
 
 
 def _centre(targets: npt.NDArray[np.float64]) -> tuple[float, float, float]:
-    """Of a regression's targets: offset and scale that bring them into [-1, 1], and their variance there.
-
-    Growing then neither overflows nor loses digits to a large offset. The middle of the range, unlike the
-    mean, is the same whether rows are repeated or weighted; a power of two scales without rounding.
+    """Of a regression's targets: the middle of their range, a scale that brings them into [-1, 1], and their
+    variance there. A power of two scales without rounding, and nothing can overflow then.
     """
     low, high = float(targets.min()), float(targets.max())
     offset = low / 2 + high / 2
-    scale = 2.0 ** math.ceil(math.log2(max(high / 2 - low / 2, 2.0**-1000)))
-    return offset, scale, float(((targets - offset) / scale).var()) or 1.0
+    scale = 2.0 ** min(1023, math.ceil(math.log2(max(abs(low), abs(high), 2.0**-1000))))
+    return offset, scale, float((targets / scale).var()) or 1.0

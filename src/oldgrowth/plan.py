@@ -10,11 +10,13 @@ from .errors import TooManyBucketsError, TooManyFeaturesError, TooManyRowsError
 
 CRITERIA = {"gini": 0, "entropy": 1, "log_loss": 1, "squared_error": 2}
 MAX_BUCKETS = 2**31
-MAX_ROWS = 2**32 - 1
+MAX_ROWS = 2**31 - 1
 
 # See docs/decisions.md for the sweep behind these two.
-AUTO_BUCKET_SIZE = 20_000
-AUTO_BALANCE = 0.003
+AUTO_BUCKET_SIZE = 30_000
+AUTO_BALANCE = 0.0003
+# Up to this many rows an ordinary forest takes no longer.
+AUTO_ONE_BUCKET = 100_000
 AUTO_CHUNK_BYTES = 32 * 2**20
 
 
@@ -49,7 +51,7 @@ class Plan:
     n_jobs: int
     total_weight: float
     impurity_scale: float = 1.0
-    target_offset: float = 0.0
+    target_offset: float = 0.0  # the middle of the targets, from which out-of-bag sums are counted
     target_scale: float = 1.0
 
     @property
@@ -74,10 +76,10 @@ class Plan:
         rules.top_tree = True
         rules.random_thresholds = False
         rules.max_features = self.top_max_features
-        rules.min_samples_split = max(2, math.ceil(self.bucket_size * share))
+        rules.min_samples_split = max(2, math.ceil(max(self.bucket_size, self.min_samples_split) * share))
         rules.min_samples_leaf = max(1, math.ceil(self.min_samples_leaf * share))
         rules.min_weight_leaf *= share
-        rules.min_impurity_decrease = 0.0
+        rules.total_weight *= share
         rules.balance = self.balance
         return rules
 
@@ -95,7 +97,6 @@ class Plan:
         rules.total_weight = self.total_weight
         rules.random_thresholds = self.random_thresholds
         rules.impurity_scale = self.impurity_scale
-        rules.target_offset = self.target_offset
         rules.target_scale = self.target_scale
         return rules
 
@@ -113,7 +114,7 @@ def check_limits(n_rows: int, n_features: int, bucket_size: int) -> None:
     """Refuse what the formats cannot hold, before any work is done."""
     if n_features > _core.MAX_FEATURES:
         raise TooManyFeaturesError(n_features, _core.MAX_FEATURES)
-    if n_rows > MAX_ROWS:
-        raise TooManyRowsError(n_rows, MAX_ROWS)
     if n_rows // bucket_size > MAX_BUCKETS:
         raise TooManyBucketsError(n_rows // bucket_size, MAX_BUCKETS)
+    if n_rows > MAX_ROWS:
+        raise TooManyRowsError(n_rows, MAX_ROWS)

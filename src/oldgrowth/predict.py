@@ -28,7 +28,7 @@ def _over_rows(
     parts = [slice(first, min(first + step, len(x))) for first in range(0, len(x), step)]
 
     def one(part: slice) -> None:
-        rows, missing = as_float32(x[part], part.start, names)
+        rows, missing = as_float32(x[part], range(part.start, part.stop), names)
         work(rows, missing, part)
 
     if jobs == 1:

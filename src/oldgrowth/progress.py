@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -17,7 +16,11 @@ _REPORT_EVERY_SECONDS = 5.0
 
 
 def peak_memory() -> int:
-    """The largest resident size this process has had, in bytes."""
+    """The largest resident size this process has had, in bytes; 0 where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

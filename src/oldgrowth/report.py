@@ -26,7 +26,7 @@ class StageReport:
     peak_memory: int
 
 
-@dataclass
+@dataclass(repr=False)
 class FitReport:
     """What `fit` did; prints as a table, `as_dict()` for machines."""
 
@@ -63,12 +63,18 @@ class FitReport:
             f"{s.name:<12}{s.rows:>14,}{s.seconds:>10.3f}{s.seconds / total:>8.1%}" for s in self.stages
         ]
         lines.append(f"{'total':<12}{self.rows:>14,}{self.seconds:>10.3f}{1:>8.1%}")
-        sizes = ", ".join(f"{name}: {rows:,}" for name, rows in self.bucket_rows.items())
-        lines.append(
-            f"{self.trees} trees on {self.top_trees} top trees, {self.nodes:,} nodes, depth {self.depth}"
-        )
-        lines.append(f"{self.buckets:,} buckets, rows {sizes}; peak memory {human_bytes(self.peak_memory)}")
+        groups = f"on {self.top_trees} top trees" if self.top_trees else "without top trees"
+        lines.append(f"{self.trees} trees {groups}, {self.nodes:,} nodes, depth {self.depth}")
+        sizes = self.bucket_rows
+        if self.buckets > 1:
+            lines.append(
+                f"{self.buckets:,} buckets of {sizes['0%']:,} to {sizes['100%']:,} rows, "
+                f"median {sizes['50%']:,}"
+            )
+        lines.append(f"peak memory of the process {human_bytes(self.peak_memory)}")
         return "\n".join(lines)
+
+    __repr__ = __str__
 
 
 class Recorder:

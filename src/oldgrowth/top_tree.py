@@ -41,10 +41,14 @@ def grow_top_trees(
     if not plan.needs_top_trees(data.n_rows):
         return [only_bucket(data.n_features) for _ in plan.trees_of_tops(data.n_rows)]
     tasks = [
-        pool.submit(_grow_top_tree, data, sampled.codec, rows, plan, top, progress)
+        pool.submit(_grow_top_tree, data, sampled.codec, rows, plan, top)
         for top, rows in enumerate(sampled.top_samples)
     ]
-    return [task.result() for task in tasks]
+    tops = []
+    for task, rows in zip(tasks, sampled.top_samples, strict=True):
+        tops.append(task.result())
+        progress.advance(len(rows))
+    return tops
 
 
 def _grow_top_tree(
@@ -53,15 +57,13 @@ def _grow_top_tree(
     rows: npt.NDArray[np.uint32],
     plan: Plan,
     top: int,
-    progress: StageProgress,
 ) -> TopTree:
     targets = data.targets[rows]
     records, keys = encode(codec, data.take(rows), targets, first_row=0)
     weights = None if data.weights is None else data.weights[rows]
-    part = _core.Rows(records, keys, targets, weights, plan.target_offset, plan.target_scale)
+    part = _core.Rows(records, keys, targets, weights, plan.target_scale)
     bucket = _core.make_bucket(codec, part, None, plan.classification)
     nodes, depths, importances = _core.grow_top(
         bucket, plan.top_rules(data.n_rows), plan.seed, top, list(plan.class_weights)
     )
-    progress.advance(len(rows))
     return TopTree(nodes, depths, importances * (data.n_rows / len(rows)))

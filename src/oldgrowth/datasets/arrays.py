@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,15 +30,20 @@ class Chunk:
 
 
 def as_float32(
-    x: npt.NDArray[np.generic], first_row: int, names: npt.NDArray[np.object_] | None = None
+    x: npt.NDArray[np.generic],
+    numbers: Sequence[int] | npt.NDArray[np.intp],
+    names: npt.NDArray[np.object_] | None = None,
 ) -> tuple[npt.NDArray[np.float32], bool]:
-    """The rows as contiguous float32, and whether any value is missing; infinite values are refused."""
+    """The rows as contiguous float32, and whether any value is missing; infinite values are refused.
+
+    `numbers` are the rows' numbers in the caller's data, for the error.
+    """
     with np.errstate(over="ignore"):
         rows = np.ascontiguousarray(x, dtype=np.float32)
     infinite, missing = _core.look_over(rows)
     if infinite >= 0:
         row, column = divmod(infinite, rows.shape[1])
-        raise InfiniteValueError(first_row + row, column if names is None else names[column])
+        raise InfiniteValueError(int(numbers[row]), column if names is None else names[column])
     return rows, missing
 
 
@@ -73,7 +78,8 @@ class ArrayDataset:
         for first in range(0, self.n_rows, rows):
             last = min(first + rows, self.n_rows)
             part = self._x[first:last] if self.kept is None else self._x[self.kept[first:last]]
-            x, _ = as_float32(part, first, self._names)
+            numbers = range(first, last) if self.kept is None else self.kept[first:last]
+            x, _ = as_float32(part, numbers, self._names)
             yield Chunk(first, x, self.targets[first:last])
 
     def take(self, rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.float32]:

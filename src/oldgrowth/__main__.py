@@ -1,0 +1,5 @@
+"""`python -m oldgrowth` is the command `oldgrowth`."""
+
+from .cli import main
+
+main()
