@@ -1,4 +1,4 @@
-"""Random forests with fully-grown trees, also on data far larger than memory, used like scikit-learn."""
+"""Random forests with fully-grown trees on all rows of large data, used like scikit-learn."""
 
 from importlib.metadata import version
 

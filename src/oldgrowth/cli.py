@@ -49,7 +49,7 @@ def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.version_option(__version__, prog_name="oldgrowth")
 @debug_option
 def cli() -> None:
-    """Random forests with fully-grown trees, also on data far larger than memory."""
+    """Random forests with fully-grown trees on all rows of large data."""
 
 
 def _picture_path(_: click.Context, __: click.Parameter, path: Path) -> Path:
