@@ -25,12 +25,12 @@ from sweep_report import plot, print_table
 ROOT = Path(__file__).resolve().parent.parent
 SWEPT_SETS = ("covtype", "landsat", "kdd99", "noise", "skewed", "duplicates")
 TREES = 24
-BUCKET_SIZES = (5_000, 10_000, 20_000, 40_000, 60_000)
-BALANCES = (0.0, 0.003, 0.03, 0.3, 1.0)
-QUICK_BUCKET_SIZES = (5_000, 20_000, 60_000)
-QUICK_BALANCES = (0.0, 0.003, 0.3)
+BUCKET_SIZES = (5_000, 10_000, 30_000, 60_000)
+BALANCES = (0.0, 0.0003, 0.003, 0.03, 0.3, 1.0)
+QUICK_BUCKET_SIZES = (10_000, 30_000, 60_000)
+QUICK_BALANCES = (0.0, 0.0003, 0.3)
 # Where the other parameters are varied; top_sample is varied at one balance only.
-VARIED_BALANCE = 0.003
+VARIED_BALANCE = 0.0003
 # A class with fewer training rows than this is rare.
 RARE = 30
 

@@ -20,7 +20,9 @@ void visit_leaves(const Forest& forest, const float* x, std::size_t n, bool may_
   std::vector<std::size_t> start;
   for (std::size_t t = 0; t < forest.n_tops(); ++t) {
     const std::size_t n_buckets = forest.bucket_start[t + 1] - forest.bucket_start[t];
-    route(format, forest.top_nodes.data() + forest.top_start[t], x, forest.n_features, n, buckets.data());
+    const Node* top = forest.top_nodes.data() + forest.top_start[t];
+    find(format, top, x, forest.n_features, nullptr, n, buckets.data());
+    for (std::size_t i = 0; i < n; ++i) buckets[i] = static_cast<std::uint32_t>(payload(top[buckets[i]]));
     start.assign(n_buckets + 1, 0);
     for (std::size_t i = 0; i < n; ++i) ++start[buckets[i] + 1];
     for (std::size_t b = 0; b < n_buckets; ++b) start[b + 1] += start[b];

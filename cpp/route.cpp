@@ -8,7 +8,7 @@ namespace {
 // Rows walked side by side: their loads do not wait for each other.
 constexpr std::size_t kInFlight = 8;
 // Steps between two looks at whether all have arrived. A row at its leaf stays there.
-constexpr int kStepsAtATime = 4;
+constexpr int kStepsAtATime = 2;
 
 // One step without a branch: which way a row goes cannot be foreseen.
 template <bool kMayMiss>
