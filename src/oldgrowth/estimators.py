@@ -55,7 +55,7 @@ class RandomForestClassifier(Classifier):
     top_max_features : int | float | str | None, default "auto"
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
-        Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. "auto" is 0.0003.
+        Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. "auto" is 0.
     chunk_size : int | str, default "auto"
         Rows read at a time; does not change the forest. "auto" is about 32 MB.
     voting : str, default "soft"
@@ -160,7 +160,7 @@ class RandomForestRegressor(Regressor):
     top_max_features : int | float | str | None, default "auto"
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
-        Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. "auto" is 0.0003.
+        Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. "auto" is 0.
     chunk_size : int | str, default "auto"
         Rows read at a time; does not change the forest. "auto" is about 32 MB.
 
@@ -261,7 +261,7 @@ class ExtraTreesClassifier(Classifier):
     top_max_features : int | float | str | None, default "auto"
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
-        Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. "auto" is 0.0003.
+        Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. "auto" is 0.
     chunk_size : int | str, default "auto"
         Rows read at a time; does not change the forest. "auto" is about 32 MB.
     voting : str, default "soft"
@@ -368,7 +368,7 @@ class ExtraTreesRegressor(Regressor):
     top_max_features : int | float | str | None, default "auto"
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
-        Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. "auto" is 0.0003.
+        Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. "auto" is 0.
     chunk_size : int | str, default "auto"
         Rows read at a time; does not change the forest. "auto" is about 32 MB.
 

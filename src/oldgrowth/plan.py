@@ -14,7 +14,7 @@ MAX_ROWS = 2**31 - 1
 
 # See docs/decisions.md for the sweep behind these two.
 AUTO_BUCKET_SIZE = 30_000
-AUTO_BALANCE = 0.0003
+AUTO_BALANCE = 0.0
 # Up to this many rows an ordinary forest takes no longer.
 AUTO_ONE_BUCKET = 100_000
 AUTO_CHUNK_BYTES = 32 * 2**20
