@@ -96,10 +96,10 @@ def plot(swept: dict[str, Runs], path: Path) -> None:
     across = min(3, len(swept))
     down = -(-len(swept) // across)
     figure = Figure(figsize=(4.2 * across, 3.4 * down), layout="constrained")
-    panels = figure.subplots(down, across, squeeze=False).flat
+    panels = list(figure.subplots(down, across, squeeze=False).flat)
     for panel, (name, runs) in zip(panels, swept.items(), strict=False):
         _plot_set(panel, name, runs)
-    for unused in list(panels):
+    for unused in panels[len(swept) :]:
         unused.set_axis_off()
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
