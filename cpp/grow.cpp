@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "bucket.hpp"
-#include "split.hpp"
+#include "split_search.hpp"
 
 namespace oldgrowth {
 namespace {

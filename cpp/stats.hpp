@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "two_class.hpp"
+#include "counted.hpp"
 
 namespace oldgrowth {
 
@@ -40,7 +40,7 @@ class ClassStats {
  public:
   static constexpr bool kCounts = counts;
   static constexpr bool kClassification = true;
-  static constexpr bool kTwoClasses = counts && criterion == Criterion::gini;  // has the fast way of two_class.hpp
+  static constexpr bool kCountedGini = counts && criterion == Criterion::gini;  // has the fast way of counted.hpp
   struct WeightedBin {
     double weight;
     std::uint32_t rows;
@@ -83,10 +83,7 @@ class ClassStats {
       squares_ += w * w;
     }
     parent_ = criterion == Criterion::entropy ? logs() - x_log2_x_fast(weight_) : squares_ / weight_;
-    if (!kTwoClasses || !two_classes()) return;
-    two_.marked_class = only_class();
-    two_.weight = static_cast<std::int64_t>(weight_);
-    two_.marked = static_cast<std::int64_t>(total_[two_.marked_class]);
+    if constexpr (kCountedGini) close_node();
   }
   bool pure() const { return classes_present_ <= 1; }
   double weight() const { return weight_; }
@@ -108,8 +105,6 @@ class ClassStats {
     left_[k] += w;
     left_weight_ += w;
   }
-  // The same without a branch, for rows of which some move; recount() when all were seen.
-  void move_if(std::uint32_t payload, bool moves) { left_[class_of(payload)] += moves ? weight_of(payload) : 0.0; }
   void recount() {
     left_weight_ = left_squares_ = right_squares_ = 0;
     for (std::size_t k = 0; k < total_.size(); ++k) {
@@ -159,25 +154,31 @@ class ClassStats {
         if (total_[k] > 0) sum += x_log2_x_fast(left_[k]) + x_log2_x_fast(total_[k] - left_[k]);
       return sum;
     }
-    if (kTwoClasses && two_classes())
-      return two_.score(static_cast<std::int64_t>(wl), static_cast<std::int64_t>(left_[two_.marked_class]));
+    if constexpr (kCountedGini) {
+      double sum = 0;
+      for (std::size_t k = 0; k < total_.size(); ++k) {
+        const double apart = left_[k] * weight_ - wl * total_[k];
+        sum += apart * apart;
+      }
+      return sum / (wl * wr);
+    }
     return (left_squares_ * wr + right_squares_ * wl) / (wl * wr);
   }
   // Whether the score can be higher than `limit`: spares most divisions. The margin covers the rounding.
   bool may_exceed(double limit) const {
-    if (criterion == Criterion::entropy || (kTwoClasses && two_classes()) || std::isinf(limit)) return true;
+    if (criterion == Criterion::entropy || std::isinf(limit)) return true;
     const double wl = left_weight_, wr = weight_ - left_weight_;
-    return left_squares_ * wr + right_squares_ * wl >= limit * (1 - 1e-12) * (wl * wr);
+    const double squares = kCountedGini ? (limit + squares_) / weight_ : limit;
+    return left_squares_ * wr + right_squares_ * wl >= squares * (1 - 1e-12) * (wl * wr);
   }
-  double decrease(double score) const { return kTwoClasses && two_classes() ? 2 * score / weight_ : score - parent_; }
+  double decrease(double score) const { return kCountedGini ? score / weight_ : score - parent_; }
   // No split of this node can score higher.
   double highest_score() const {
-    if (kTwoClasses && two_classes())
-      return static_cast<double>(two_.marked) * static_cast<double>(two_.weight - two_.marked);
+    if (kCountedGini) return weight_ * weight_ - squares_;
     return criterion == Criterion::entropy ? 0.0 : weight_;
   }
-  bool two_classes() const { return classes_present_ == 2; }
-  const TwoClassNode& two_class_node() const { return two_; }
+  // The node for the vector kernels, or none if it is too large for them.
+  const CountedNode* counted_node() const { return fits_vectors_ ? &node_ : nullptr; }
 
   std::uint32_t only_class() const {
     return static_cast<std::uint32_t>(std::max_element(total_.begin(), total_.end()) - total_.begin());
@@ -207,6 +208,19 @@ class ClassStats {
     return sum;
   }
 
+  void close_node() {
+    fits_vectors_ = classes_present_ <= kVectorClasses && weight_ <= kVectorWeight;
+    if (!fits_vectors_) return;
+    node_.weight = static_cast<std::int32_t>(weight_);
+    node_.n_classes = 0;
+    for (std::uint32_t k = 0; k < counted_.size(); ++k) {
+      if (counted_[k] == 0) continue;
+      node_.classes[node_.n_classes] = k;
+      node_.totals[node_.n_classes] = static_cast<std::int32_t>(counted_[k]);
+      node_.rows[node_.n_classes++] = counted_[k] >> 32;
+    }
+  }
+
   const Targets* targets_ = nullptr;
   std::vector<std::uint64_t> counted_;
   std::vector<double> total_, left_;
@@ -215,7 +229,8 @@ class ClassStats {
   double squares_ = 0, left_squares_ = 0, right_squares_ = 0;
   std::uint32_t classes_present_ = 0;
   bool unit_weights_ = false;
-  TwoClassNode two_;
+  bool fits_vectors_ = false;
+  CountedNode node_;
   double parent_ = 0;
 };
 
@@ -225,7 +240,7 @@ class ValueStats {
  public:
   static constexpr bool kCounts = false;
   static constexpr bool kClassification = false;
-  static constexpr bool kTwoClasses = false;
+  static constexpr bool kCountedGini = false;
   struct Bin {
     double weight, sum;
     std::uint32_t rows;
@@ -259,12 +274,6 @@ class ValueStats {
     left_weight_ += targets_->weights[payload];
     left_sum_ += targets_->weights[payload] * (targets_->values[payload] - shift_);
   }
-  void move_if(std::uint32_t payload, bool moves) {
-    const double w = moves ? targets_->weights[payload] : 0.0;
-    left_weight_ += w;
-    left_sum_ += w * (targets_->values[payload] - shift_);
-  }
-  void recount() {}
   void move(const Bin* bin) {
     left_weight_ += bin->weight;
     left_sum_ += bin->sum;

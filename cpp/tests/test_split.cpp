@@ -5,7 +5,7 @@
 
 #include "check.hpp"
 #include "rows.hpp"
-#include "split.hpp"
+#include "split_search.hpp"
 
 using namespace oldgrowth;
 using namespace oldgrowth::test;
