@@ -60,6 +60,34 @@ CountedBest scan_bins_baseline(const CountedBins& bins, const CountedNode& node,
   return best;
 }
 
+// Written for the compiler to make vectors of, here and where AVX2 is allowed.
+[[gnu::always_inline]] inline CodeRange range_of(const std::uint16_t* codes, std::size_t n) {
+  CodeRange range{codes[0], codes[0]};
+  for (std::size_t i = 1; i < n; ++i) {
+    range.lowest = std::min(range.lowest, codes[i]);
+    range.highest = std::max(range.highest, codes[i]);
+  }
+  return range;
+}
+
+[[gnu::always_inline]] inline std::uint32_t above(const std::uint16_t* codes, const std::uint32_t* entries,
+                                                  std::size_t n, std::uint16_t last) {
+  if (entries == nullptr) {
+    std::uint16_t rows = 0;
+    for (std::size_t i = 0; i < n; ++i) rows = static_cast<std::uint16_t>(rows + (codes[i] > last));
+    return rows * 0x10001U;
+  }
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i < n; ++i) sum += codes[i] > last ? 1U << 16 | (entries[i] & kWeightMask) : 0U;
+  return sum;
+}
+
+CodeRange find_range_baseline(const std::uint16_t* codes, std::size_t n) { return range_of(codes, n); }
+std::uint32_t count_above_baseline(const std::uint16_t* codes, const std::uint32_t* entries, std::size_t n,
+                                   std::uint16_t last) {
+  return above(codes, entries, n, last);
+}
+
 #if defined(__x86_64__)
 
 #define OLDGROWTH_AVX2 [[gnu::target("avx2")]]
@@ -89,8 +117,8 @@ OLDGROWTH_AVX2 inline __m256i running_sum(__m256i v, __m256i& carry) {
 
 // With L_k << 16 | w in a word, one instruction gives L_k * W - w * T_k.
 OLDGROWTH_AVX2 inline __m256i factors(const CountedNode& node, std::size_t s) {
-  return _mm256_set1_epi32(
-      static_cast<int>(static_cast<std::uint32_t>(node.weight) << 16 | (static_cast<std::uint32_t>(-node.totals[s]) & 0xffff)));
+  return _mm256_set1_epi32(static_cast<int>(static_cast<std::uint32_t>(node.weight) << 16 |
+                                            (static_cast<std::uint32_t>(-node.totals[s]) & 0xffff)));
 }
 OLDGROWTH_AVX2 inline __m256 squared(__m256i v) {
   const __m256 f = _mm256_cvtepi32_ps(v);
@@ -285,8 +313,8 @@ OLDGROWTH_AVX2 std::size_t find_promising_avx2(const CountedBins& bins, const Co
                                                  corner(_mm256_sub_epi32(w2, more), k1, factor[s], all)));
     }
     const __m256i empty = _mm256_cmpeq_epi32(from, to);
-    const __m256 good = _mm256_andnot_ps(_mm256_castsi256_ps(empty),
-                                         _mm256_cmp_ps(_mm256_mul_ps(bound, scale), wanted, _CMP_GE_OQ));
+    const __m256 good =
+        _mm256_andnot_ps(_mm256_castsi256_ps(empty), _mm256_cmp_ps(_mm256_mul_ps(bound, scale), wanted, _CMP_GE_OQ));
     const auto mask = static_cast<unsigned>(_mm256_movemask_ps(good));
     for (unsigned j = 0; j < 8; ++j) scratch.promising[c + j] = mask >> j & 1;
     if (mask == 0) continue;
@@ -296,18 +324,26 @@ OLDGROWTH_AVX2 std::size_t find_promising_avx2(const CountedBins& bins, const Co
   }
   return rows;
 }
+
+OLDGROWTH_AVX2 CodeRange find_range_avx2(const std::uint16_t* codes, std::size_t n) { return range_of(codes, n); }
+OLDGROWTH_AVX2 std::uint32_t count_above_avx2(const std::uint16_t* codes, const std::uint32_t* entries, std::size_t n,
+                                              std::uint16_t last) {
+  return above(codes, entries, n, last);
+}
 #endif
 
 }  // namespace
 
 const CountedKernels& counted_kernels_baseline() {
-  static const CountedKernels kernels{scan_keys_baseline, scan_bins_baseline, nullptr};
+  static const CountedKernels kernels{scan_keys_baseline, scan_bins_baseline, nullptr, find_range_baseline,
+                                      count_above_baseline};
   return kernels;
 }
 
 const CountedKernels& counted_kernels() {
 #if defined(__x86_64__)
-  static const CountedKernels kernels{scan_keys_avx2, scan_bins_avx2, find_promising_avx2};
+  static const CountedKernels kernels{scan_keys_avx2, scan_bins_avx2, find_promising_avx2, find_range_avx2,
+                                      count_above_avx2};
   static const bool avx2 = __builtin_cpu_supports("avx2");
   if (avx2) return kernels;
 #endif

@@ -50,6 +50,10 @@ struct CountedBins {
   std::size_t n_bins;
 };
 
+struct CodeRange {
+  std::uint16_t lowest, highest;
+};
+
 struct CountedKernels {
   // The first best split of n sorted keys (code << 16 | class << 4 | weight), with at least min_leaf on each side.
   CountedBest (*scan_keys)(const std::uint32_t* keys, std::size_t n, const CountedNode& node, std::size_t min_leaf,
@@ -61,6 +65,10 @@ struct CountedKernels {
   // rows they have. Leaves in `sums` what lies left of the end of each bin. Null if all bins would have to do.
   std::size_t (*find_promising)(const CountedBins& bins, const CountedNode& node, std::size_t min_leaf, double score,
                                 CountedScratch& scratch);
+  CodeRange (*find_range)(const std::uint16_t* codes, std::size_t n);
+  // Rows << 16 | weight of the codes beyond `last`. Without entries each row weighs one.
+  std::uint32_t (*count_above)(const std::uint16_t* codes, const std::uint32_t* entries, std::size_t n,
+                               std::uint16_t last);
 };
 const CountedKernels& counted_kernels();           // the best for this machine
 const CountedKernels& counted_kernels_baseline();  // for any machine: the oracle in the tests

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "counted.hpp"
@@ -30,10 +31,12 @@ class CountedSearch {
     double score = 0;
     Code last = 0, next = 0;
     std::size_t n_left = 0;
+    float drawn = std::numeric_limits<float>::quiet_NaN();
   };
 
+  // `unit` in [0, 1) asks for a random threshold, a negative one for the best.
   Found search(const Block<Code>& block, std::uint32_t feature, const Key* entries, std::size_t n,
-               const CountedNode& node, std::size_t min_leaf, double score) {
+               const CountedNode& node, std::size_t min_leaf, double score, double unit) {
     node_ = &node;
     n_ = n;
     min_leaf_ = min_leaf;
@@ -41,10 +44,13 @@ class CountedSearch {
     const auto [column, stride] = block.column(feature);
     lowest_ = block.lowest[feature];
     highest_ = block.highest[feature];
+    if (unit >= 0 || codes() == 2) return two_sides(entries, column, stride, block.values[feature], unit);
     if (worth_bins())
-      return from_bins([entries, column = column, stride = stride, lowest = lowest_](std::size_t i) {
-        return column[static_cast<std::size_t>(entries[i] >> 16) * stride] - lowest;
-      }, entries);
+      return from_bins(
+          [entries, column = column, stride = stride, lowest = lowest_](std::size_t i) {
+            return column[static_cast<std::size_t>(entries[i] >> 16) * stride] - lowest;
+          },
+          entries);
     gather(entries, column, stride);
     if (lowest_ == highest_) return {};
     if (worth_bins())
@@ -60,6 +66,39 @@ class CountedSearch {
 
   std::size_t codes() const { return static_cast<std::size_t>(highest_ - lowest_) + 1; }
   bool worth_bins() const { return codes() * node_->n_classes <= kBinsPerRow * n_; }
+
+  // A random threshold, or just two codes: one pass for each class finds what lies right of it.
+  Found two_sides(const Key* entries, const Code* column, std::size_t stride, const float* values, double unit) {
+    if (codes_.size() < n_) codes_.resize(2 * n_);
+    Code* codes = codes_.data();  // together, so that what follows runs in vectors
+    for (std::size_t i = 0; i < n_; ++i) codes[i] = column[static_cast<std::size_t>(entries[i] >> 16) * stride];
+    Found found;
+    std::size_t last = lowest_;
+    if (unit >= 0) {
+      const CodeRange range = kernels_.find_range(codes, n_);
+      if (range.lowest == range.highest) return {};
+      const Drawn drawn = draw_threshold(values, range.lowest, range.highest, unit);
+      last = drawn.last;
+      found.drawn = drawn.threshold;
+    }
+    const bool unit_weights = static_cast<std::size_t>(node_->weight) == n_;
+    std::array<std::int32_t, kVectorClasses> left;
+    std::size_t n_right = 0;
+    for (std::size_t s = 0, i = 0; s < node_->n_classes; i += node_->rows[s++]) {
+      const std::uint32_t above = kernels_.count_above(codes + i, unit_weights ? nullptr : entries + i, node_->rows[s],
+                                                       static_cast<Code>(last));
+      left[s] = node_->totals[s] - static_cast<std::int32_t>(above & 0xffff);
+      n_right += above >> 16;
+    }
+    found.n_left = n_ - n_right;
+    found.varies = n_right > 0 && found.n_left > 0;
+    if (!found.varies || n_right < min_leaf_ || found.n_left < min_leaf_) return found;
+    found.score = node_->score(left.data());
+    found.better = found.score > score_;
+    found.last = static_cast<Code>(last);
+    found.next = highest_;
+    return found;
+  }
 
   void gather(const Key* entries, const Code* column, std::size_t stride) {
     if (keys_.size() < n_ + kShortSort) {
@@ -115,8 +154,9 @@ class CountedSearch {
     if (!best.found) return {varies_in(bins)};
     std::size_t next = best.last_left + 1;
     while (empty(bins, next)) ++next;
-    return {true, true, best.score, static_cast<Code>(lowest_ + best.last_left), static_cast<Code>(lowest_ + next),
-            best.rows_left};
+    return {
+        true,          true, best.score, static_cast<Code>(lowest_ + best.last_left), static_cast<Code>(lowest_ + next),
+        best.rows_left};
   }
 
   bool varies_in(const CountedBins& bins) const {
@@ -138,14 +178,18 @@ class CountedSearch {
     const Key* keys = sort(keys_.data(), n_);
     const CountedBest best = kernels_.scan_keys(keys, n_, *node_, min_leaf_, score_, scratch_);
     if (!best.found) return {true};
-    return {true, true, best.score, static_cast<Code>(keys[best.last_left] >> 16),
-            static_cast<Code>(keys[best.last_left + 1] >> 16), best.rows_left};
+    return {true,
+            true,
+            best.score,
+            static_cast<Code>(keys[best.last_left] >> 16),
+            static_cast<Code>(keys[best.last_left + 1] >> 16),
+            best.rows_left};
   }
 
   // Neighbouring codes are counted together; only the rows where the best split may lie are sorted.
   Found from_promising() {
-    const auto shift = static_cast<unsigned>(std::bit_width(codes() - 1)) -
-                       static_cast<unsigned>(std::bit_width(n_ / kRowsPerCell));
+    const auto shift =
+        static_cast<unsigned>(std::bit_width(codes() - 1)) - static_cast<unsigned>(std::bit_width(n_ / kRowsPerCell));
     const auto cell_of = [shift, lowest = lowest_](Key key) { return ((key >> 16) - lowest) >> shift; };
     Key* keys = keys_.data();
     const CountedBins cells =
@@ -201,6 +245,7 @@ class CountedSearch {
   double score_ = 0;
   Code lowest_ = 0, highest_ = 0;
   std::vector<Key> keys_, other_;
+  std::vector<Code> codes_;
   std::vector<std::uint32_t> bins_;
   CountedScratch scratch_;
 };

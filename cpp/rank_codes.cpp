@@ -5,12 +5,20 @@
 
 #include "sort_keys.hpp"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 namespace oldgrowth {
 namespace {
 
 struct RankScratch {
+  std::vector<std::uint32_t> values;  // of a group of features, column by column
   std::vector<std::uint64_t> words, other;
 };
+
+// A group has about this many values: what half of a usual share of the L3 cache holds.
+constexpr std::size_t kGroupValues = 1024 * 1024;
 
 // Dense ranks of n 32-bit values; value_of(i) gives them. Writes a column of the block and returns the
 // distinct values but the missing one, ascending.
@@ -75,22 +83,74 @@ void copy_codes(const std::uint8_t* const* records, std::size_t offset, std::siz
   }
 }
 
+// Visits the records tile by tile, as take(bytes of each record, first row, number of rows). The records of the
+// next tile are on their way meanwhile: those of a bucket lie anywhere in memory.
+template <class Take>
+void for_each_tile(const RowCodec& codec, const std::uint8_t* records, const std::uint32_t* index, std::size_t n,
+                   const Take& take) {
+  const std::uint8_t *bytes[kTile], *next[kTile];
+  const auto find = [&](std::size_t start, const std::uint8_t** found) {
+    const std::size_t count = start < n ? std::min(kTile, n - start) : 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      found[i] = records + (index ? index[start + i] : start + i) * codec.record_bytes();
+      for (std::size_t line = 0; line < codec.record_bytes(); line += 64) __builtin_prefetch(found[i] + line);
+    }
+    return count;
+  };
+  std::size_t count = find(0, next);
+  for (std::size_t start = 0; start < n; start += kTile) {
+    std::copy_n(next, count, bytes);
+    const std::size_t rows = count;
+    count = find(start + kTile, next);
+    take(bytes, start, rows);
+  }
+}
+
 // The codes that need no ranking.
 template <class Code>
 void copy_narrow(const RowCodec& codec, const std::uint8_t* records, const std::uint32_t* index, Block<Code>& block) {
-  const std::uint8_t* bytes[kTile];
-  for (std::size_t start = 0; start < block.rows; start += kTile) {
-    const std::size_t count = std::min(kTile, block.rows - start);
-    for (std::size_t i = 0; i < count; ++i)
-      bytes[i] = records + (index ? index[start + i] : start + i) * codec.record_bytes();
-    for (std::size_t f = 0; f < block.features; ++f) {
+  std::vector<std::size_t> narrow;
+  for (std::size_t f = 0; f < block.features; ++f)
+    if (codec.feature(f).width != Width::four) narrow.push_back(f);
+  if (narrow.empty()) return;
+  for_each_tile(codec, records, index, block.rows, [&](const auto* bytes, std::size_t start, std::size_t count) {
+    for (const std::size_t f : narrow) {
       const FeatureCodec& feature = codec.feature(f);
-      if (feature.width == Width::four) continue;
       Code* out = block.columns.data() + f * block.rows + start;
       if (feature.width == Width::one)
         copy_codes<Code, std::uint8_t>(bytes, feature.offset, count, out);
       else
         copy_codes<Code, std::uint16_t>(bytes, feature.offset, count, out);
+    }
+  });
+}
+
+// The features that are ranked, a group of columns at a time.
+template <class Code>
+void rank_wide(const RowCodec& codec, const std::uint8_t* records, const std::uint32_t* index, Block<Code>& block) {
+  std::vector<std::size_t> wide;
+  for (std::size_t f = 0; f < block.features; ++f)
+    if (codec.feature(f).width == Width::four) wide.push_back(f);
+  const std::size_t n = block.rows,
+                    at_once = std::clamp<std::size_t>(kGroupValues / std::max<std::size_t>(n, 1), 1, wide.size() + 1);
+  RankScratch scratch;
+  scratch.values.resize(wide.empty() ? 0 : at_once * n);
+  for (std::size_t first = 0; first < wide.size(); first += at_once) {
+    const std::size_t group = std::min(at_once, wide.size() - first);
+    for_each_tile(codec, records, index, n, [&](const auto* bytes, std::size_t start, std::size_t count) {
+      for (std::size_t g = 0; g < group; ++g) {
+        const std::size_t offset = codec.feature(wide[first + g]).offset;
+        std::uint32_t* out = scratch.values.data() + g * n + start;
+        for (std::size_t i = 0; i < count; ++i) std::memcpy(out + i, bytes[i] + offset, sizeof *out);
+      }
+    });
+    for (std::size_t g = 0; g < group; ++g) {
+      const std::uint32_t* column = scratch.values.data() + g * n;
+      const std::vector<std::uint32_t> distinct =
+          rank_column(n, [column](std::size_t i) { return column[i]; }, wide[first + g], block, scratch);
+      std::vector<float> values(distinct.size());
+      std::transform(distinct.begin(), distinct.end(), values.begin(), from_ordered_bits);
+      own_values(block, wide[first + g], std::move(values));
     }
   }
 }
@@ -106,44 +166,64 @@ void finish(Block<Code>& block) {
   block.find_ranges();
 }
 
+template <class Code>
+void find_range(Block<Code>& block, std::size_t f) {
+  Code lowest = kMissing<Code>, highest = 0;
+  for (std::size_t i = 0; i < block.rows; ++i) {
+    lowest = std::min(lowest, block.row(i)[f]);
+    highest = std::max(highest, block.row(i)[f]);
+  }
+  block.lowest[f] = lowest;
+  block.highest[f] = highest;
+}
+
+#if defined(__x86_64__)
+constexpr std::size_t kGroup = 16;
+
+// The ranges of kGroup features at once.
+[[gnu::target("avx2")]] void find_ranges_avx2(Block<std::uint16_t>& block, std::size_t f) {
+  __m256i lowest = _mm256_set1_epi16(-1), highest = _mm256_setzero_si256();
+  const std::uint16_t* codes = block.codes.data() + f;
+  for (std::size_t i = 0; i < block.rows; ++i, codes += block.features) {
+    const __m256i row = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes));
+    lowest = _mm256_min_epu16(lowest, row);
+    highest = _mm256_max_epu16(highest, row);
+  }
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(block.lowest.data() + f), lowest);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(block.highest.data() + f), highest);
+}
+#endif
+
 }  // namespace
 
 template <class Code>
 void Block<Code>::find_ranges() {
-  lowest.assign(features, kMissing<Code>);
-  highest.assign(features, 0);
-  for (std::size_t i = 0; i < rows; ++i) {
-    const Code* codes_of_row = row(i);
-    for (std::size_t f = 0; f < features; ++f) {
-      lowest[f] = std::min(lowest[f], codes_of_row[f]);
-      highest[f] = std::max(highest[f], codes_of_row[f]);
+  lowest.resize(features);
+  highest.resize(features);
+  std::size_t f = 0;
+#if defined(__x86_64__)
+  if constexpr (sizeof(Code) == 2) {
+    static const bool avx2 = __builtin_cpu_supports("avx2");
+    if (avx2 && features >= kGroup) {
+      for (; f + kGroup <= features; f += kGroup) find_ranges_avx2(*this, f);
+      find_ranges_avx2(*this, features - kGroup);
+      return;
     }
   }
+#endif
+  for (; f < features; ++f) find_range(*this, f);
 }
 
 template <class Code>
 Block<Code> make_block(const RowCodec& codec, const std::uint8_t* records, const std::uint32_t* index, std::size_t n) {
   Block<Code> block;
   resize(block, n, codec.n_features());
-  RankScratch scratch;
-  copy_narrow(codec, records, index, block);
   for (std::size_t f = 0; f < block.features; ++f) {
-    const FeatureCodec& feature = codec.feature(f);
-    const std::uint8_t* bytes = records + feature.offset;
-    block.has_missing[f] = feature.has_missing;
-    block.values[f] = feature.values.data();
-    if (feature.width == Width::four) {
-      const auto value_of = [&](std::size_t i) {
-        std::uint32_t value;
-        std::memcpy(&value, bytes + (index ? index[i] : i) * codec.record_bytes(), sizeof value);
-        return value;
-      };
-      const std::vector<std::uint32_t> distinct = rank_column(n, value_of, f, block, scratch);
-      std::vector<float> values(distinct.size());
-      std::transform(distinct.begin(), distinct.end(), values.begin(), from_ordered_bits);
-      own_values(block, f, std::move(values));
-    }
+    block.has_missing[f] = codec.feature(f).has_missing;
+    block.values[f] = codec.feature(f).values.data();
   }
+  copy_narrow(codec, records, index, block);
+  rank_wide(codec, records, index, block);
   finish(block);
   return block;
 }

@@ -44,6 +44,26 @@ inline float middle(float low, float high) {
   return std::max(low, rounded);
 }
 
+// A random threshold between two values of a feature, and the last code at or below it.
+struct Drawn {
+  float threshold;
+  std::size_t last;
+};
+
+inline Drawn draw_threshold(const float* values, std::size_t lowest, std::size_t highest, double unit) {
+  const double low = values[lowest], high = values[highest];
+  auto threshold = static_cast<float>(low + unit * (high - low));
+  if (!(threshold < values[highest])) threshold = values[lowest];
+  // A binary search without branches: where the threshold lies is hard to foresee.
+  std::size_t last = lowest;
+  for (std::size_t span = highest - lowest; span > 0;) {
+    const std::size_t step = (span + 1) / 2;
+    last += values[last + step] <= threshold ? step : 0;
+    span -= step;
+  }
+  return {threshold, last};
+}
+
 template <class Code>
 float threshold_of(const Split<Code>& split, const Block<Code>& block) {
   if (split.drawn == split.drawn) return split.drawn;

@@ -24,8 +24,7 @@ class SplitSearch {
   using Key = Word<Code>;
   static constexpr unsigned kHalf = 8 * sizeof(Code);
 
-  SplitSearch(Stats& stats, const SplitRules& rules)
-      : stats_(stats), rules_(rules), short_sort_(short_sort()) {}
+  SplitSearch(Stats& stats, const SplitRules& rules) : stats_(stats), rules_(rules), short_sort_(short_sort()) {}
 
   // Improves `best` if the feature splits the node better. `unit` is a random number in [0, 1) for a
   // random threshold, negative for the best one. False when the feature is constant in the node.
@@ -37,10 +36,9 @@ class SplitSearch {
     n_ = n;
     n_missing_ = 0;
     unit_ = unit;
-    drawn_ = false;
+    is_drawn_ = false;
     const std::size_t codes = static_cast<std::size_t>(block.highest[feature] - block.lowest[feature]) + 1;
     if (!block.has_missing[feature]) {
-      if (Stats::kCounts && (at_random() || codes == 2)) return two_sides(entries);
       if constexpr (Stats::kCountedGini && sizeof(Code) == 2) {
         if (rules_.balance == 0 && rules_.min_weight_leaf == 0 && stats_.counted_node() != nullptr)
           return by_counts(entries);
@@ -150,13 +148,14 @@ class SplitSearch {
     best_->last_left = last;
     best_->first_right = next;
     best_->drawn = drawn;
+    __builtin_prefetch(block_->values[feature_] + last);  // for the threshold, if this remains the best
     // Without missing rows to learn from, a missing value follows the larger side, as in scikit-learn.
     best_->missing_left = n_missing_ > 0 ? missing_left_ : n_left_ > n_ - n_left_;
     best_->perfect = n_ == 2 || (rules_.balance == 0 && score_ >= stats_.highest_score());
   }
   void take(double score, Code last, Code next) {
     if (at_random())
-      take(score, drawn_last_, next, threshold_);
+      take(score, static_cast<Code>(drawn_.last), next, drawn_.threshold);
     else
       take(score, last, next, std::numeric_limits<float>::quiet_NaN());
   }
@@ -175,66 +174,13 @@ class SplitSearch {
 
   bool by_counts(const Key* entries) {
     const CountedSearch::Found found = counted_.search(*block_, feature_, entries, n_, *stats_.counted_node(),
-                                                       rules_.min_samples_leaf, best_->score);
+                                                       rules_.min_samples_leaf, best_->score, unit_);
     if (found.better) {
       score_ = found.score;
       n_left_ = found.n_left;
-      take(found.score, found.last, found.next);
+      take(found.score, found.last, found.next, found.drawn);
     }
     return found.varies;
-  }
-
-  // The feature has two codes, or a random threshold makes them two: one pass for each class finds what lies
-  // right, with the sums in registers. False when only one code occurs.
-  bool two_sides(const Key* entries) {
-    if constexpr (Stats::kCounts) {
-      const auto [column, stride] = block_->column(feature_);
-      if (codes_.size() < n_) codes_.resize(2 * n_);
-      Code* codes = codes_.data();  // together, so that what follows runs in vectors
-      for (std::size_t i = 0; i < n_; ++i) codes[i] = column[static_cast<std::size_t>(entries[i] >> kHalf) * stride];
-      lowest_ = block_->lowest[feature_];
-      highest_ = block_->highest[feature_];
-      if (at_random()) {
-        Code lowest = codes[0], highest = codes[0];
-        for (std::size_t i = 1; i < n_; ++i) {
-          lowest = std::min(lowest, codes[i]);
-          highest = std::max(highest, codes[i]);
-        }
-        if (lowest == highest) return false;
-        draw_threshold(lowest, highest);
-        lowest_ = drawn_last_;
-      }
-      const std::size_t n_classes = stats_.n_classes();
-      if (bins_.size() < 2 * n_classes) bins_.resize(2 * n_classes);
-      std::size_t all_right = 0;
-      for (std::size_t k = 0, i = 0; k < n_classes; ++k) {
-        const std::size_t rows = stats_.counted(k) >> 32;
-        const std::uint64_t right = right_of(codes + i, entries + i, rows, lowest_, stats_.unit_weights());
-        bins_[k] = stats_.counted(k) - right;
-        bins_[n_classes + k] = right;
-        all_right += right >> 32;
-        i += rows;
-      }
-      if (all_right == 0 || all_right == n_) return false;
-      scan_bins(2);
-    }
-    return true;
-  }
-
-  // Rows and weight, as rows << 32 | weight, of the codes beyond `last`.
-  static std::uint64_t right_of(const Code* codes, const Key* entries, std::size_t n, Code last, bool unit_weights) {
-    std::uint32_t rows = 0, weight = 0;
-    if (unit_weights) {
-      for (std::size_t i = 0; i < n; ++i) rows += codes[i] > last;
-      weight = rows;
-    } else {
-      for (std::size_t i = 0; i < n; ++i) {
-        const std::uint32_t mask = codes[i] > last ? ~0U : 0U;
-        rows -= mask;
-        weight += mask & static_cast<std::uint32_t>(entries[i]) & kWeightMask;
-      }
-    }
-    return (static_cast<std::uint64_t>(rows) << 32) | weight;
   }
 
   // Bins straight from the codes in the block. False when only one code occurs.
@@ -290,7 +236,7 @@ class SplitSearch {
   bool scan_bins(std::size_t codes) {
     const std::size_t per_code = stats_.bins_per_code();
     bool varies = false;
-    if (at_random() && !drawn_) draw_threshold_from_bins(codes);
+    if (at_random() && !is_drawn_) draw_threshold_from_bins(codes);
     for (int side = 0; side <= (n_missing_ > 0); ++side) {
       start(side == 1);
       std::size_t last = codes;  // none yet
@@ -315,13 +261,8 @@ class SplitSearch {
 
   // A random threshold between the lowest and the highest value here.
   void draw_threshold(std::size_t lowest, std::size_t highest) {
-    drawn_ = true;
-    const float* values = block_->values[feature_];
-    const double low = values[lowest], high = values[highest];
-    threshold_ = static_cast<float>(low + unit_ * (high - low));
-    if (!(threshold_ < values[highest])) threshold_ = values[lowest];
-    const float* above = std::upper_bound(values + lowest, values + highest + 1, threshold_);
-    drawn_last_ = static_cast<Code>(above - values - 1);
+    drawn_ = oldgrowth::draw_threshold(block_->values[feature_], lowest, highest, unit_);
+    is_drawn_ = true;
   }
 
   void draw_threshold_from_bins(std::size_t codes) {
@@ -335,7 +276,7 @@ class SplitSearch {
   // With a random threshold there are just two bins: left and right of it.
   void sides_of_threshold(std::size_t n) {
     draw_threshold(lowest_, highest_);
-    const Code last = drawn_last_;
+    const auto last = static_cast<Code>(drawn_.last);
     lowest_ = last;
     count_and_scan(
         n, 2, [&](std::size_t i) { return static_cast<std::size_t>(code(keys_[i]) > last); },
@@ -344,7 +285,7 @@ class SplitSearch {
 
   // Whether the boundary between two codes is to be scored: any, or the one at the random threshold.
   bool wanted(std::size_t last, std::size_t next) const {
-    return !at_random() || (last <= drawn_last_ && next > drawn_last_);
+    return !at_random() || (last <= drawn_.last && next > drawn_.last);
   }
 
   void only_missing_against_rest(std::size_t present) {
@@ -363,16 +304,14 @@ class SplitSearch {
   Split<Code>* best_ = nullptr;
   std::vector<Key> keys_, other_, missing_;
   std::vector<typename Stats::Bin> bins_;
-  std::vector<Code> codes_;
   std::uint32_t feature_ = 0;
   std::size_t n_ = 0, n_missing_ = 0, n_left_ = 0;
   Code lowest_ = 0, highest_ = 0;
   bool missing_left_ = false;
   double score_ = 0;
   double unit_ = -1;
-  float threshold_ = 0;
-  Code drawn_last_ = 0;
-  bool drawn_ = false;
+  Drawn drawn_{};
+  bool is_drawn_ = false;
 
  public:
   void set_balance(double balance) { rules_.balance = balance; }

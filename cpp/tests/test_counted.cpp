@@ -43,6 +43,9 @@ Case make_case(std::uint64_t seed) {
     made.node.n_classes = slot + 1;
   }
   made.block.find_ranges();
+  made.block.own = {std::vector<float>(65536)};
+  for (std::size_t v = 0; v < 65536; ++v) made.block.own[0][v] = static_cast<float>(v);
+  made.block.values = {made.block.own[0].data()};
   return made;
 }
 
@@ -82,10 +85,10 @@ void bin_scans_agree(const Case& made, std::size_t min_leaf, double start) {
 }
 
 // Leaving out the rows that cannot hold the best split must not change it.
-void searches_agree(const Case& made, std::size_t min_leaf, double start) {
+void searches_agree(const Case& made, std::size_t min_leaf, double start, double unit) {
   static CountedSearch fast, plain(counted_kernels_baseline());
   const auto found_by = [&](CountedSearch& search) {
-    return search.search(made.block, 0, made.entries.data(), made.entries.size(), made.node, min_leaf, start);
+    return search.search(made.block, 0, made.entries.data(), made.entries.size(), made.node, min_leaf, start, unit);
   };
   CHECK(equal(found_by(fast), found_by(plain)));
 }
@@ -99,7 +102,8 @@ int main() {
         if (made.node.weight > kVectorWeight || made.entries.size() < 2 * min_leaf) continue;
         key_scans_agree(made, min_leaf, start);
         if (made.block.highest[0] < 1000 || seed % 20 == 2) bin_scans_agree(made, min_leaf, start);
-        searches_agree(made, min_leaf, start);
+        searches_agree(made, min_leaf, start, -1);
+        searches_agree(made, min_leaf, start, static_cast<double>(seed % 10) / 10);
       }
   }
 }
