@@ -11,6 +11,7 @@ import argparse
 import json
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 from rich.console import Console
 
 from datasets import MissingDataError, Split, load_set
-from machine import describe_machine
+from journal import Journal
 from oldgrowth import RandomForestClassifier
 from sweep_report import plot, print_table
 
@@ -41,11 +42,8 @@ SCIKIT_LEARN = {"kind": "scikit-learn"}
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     console = Console(width=max(Console().width, 150))
-    options.output.mkdir(parents=True, exist_ok=True)
     path = options.output / "sweep.jsonl"
-    if options.fresh:
-        path.unlink(missing_ok=True)
-    done = read_lines(path)
+    journal = Journal(path, options.fresh)
     warm_up()
     swept = {}
     for name in options.sets:
@@ -55,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
             console.print(str(error), highlight=False, soft_wrap=True)
             continue
         configs = configurations(options, name)
-        swept[name] = sweep_set(name, split, configs, options.seeds, path, done, console)
+        swept[name] = sweep_set(name, split, configs, options.seeds, journal, console)
         print_table(name, split, swept[name], console)
     if not swept:
         console.print("Nothing was swept.")
@@ -102,8 +100,7 @@ def sweep_set(
     split: Split,
     configs: list[dict[str, Any]],
     seeds: int,
-    path: Path,
-    done: dict[str, dict[str, Any]],
+    journal: Journal,
     console: Console,
 ) -> list[dict[str, Any]]:
     """Every configuration once for each seed; seeds outside, so that an interrupted sweep has all of them."""
@@ -111,28 +108,9 @@ def sweep_set(
     for seed in range(seeds):
         for config in configs:
             run = {"set": name, "rows": len(split.x_train), "config": config, "seed": seed}
-            if key(run) not in done:
-                done[key(run)] = run | measure(split, config, seed) | {"machine": describe_machine()}
-                with path.open("a") as file:
-                    file.write(json.dumps(done[key(run)]) + "\n")
-                console.print(f"{name} seed {seed} {json.dumps(config)}", highlight=False, soft_wrap=True)
-            results.append(done[key(run)])
+            results.append(run | journal.run(run, partial(measure, split, config, seed)))
+            console.print(f"{name} seed {seed} {json.dumps(config)}", highlight=False, soft_wrap=True)
     return results
-
-
-def key(run: dict[str, Any]) -> str:
-    return json.dumps([run["set"], run["rows"], run["config"], run["seed"]], sort_keys=True)
-
-
-def read_lines(path: Path) -> dict[str, dict[str, Any]]:
-    """Finished runs by key. A last line that an interruption cut short is no finished run."""
-    if not path.exists():
-        return {}
-    text = path.read_text()
-    whole = text[: text.rfind("\n") + 1]
-    if whole != text:
-        path.write_text(whole)
-    return {key(run): run for run in map(json.loads, whole.splitlines())}
 
 
 def measure(split: Split, config: dict[str, Any], seed: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int32_t kLowest = -32768;
 constexpr std::int32_t kHighest = 98303;
 constexpr std::uint32_t kFree = 0x7fc00001;  // a NaN, so never a value
-constexpr std::size_t kRowsAtATime = 256;    // a block of rows stays in the cache over all its columns
+constexpr std::size_t kRowsAtATime = 64;    // a block of rows stays in the cache over all its columns
 
 std::size_t slot_of(std::uint32_t bits, std::size_t size) { return (bits * kGolden >> 32) & (size - 1); }
 

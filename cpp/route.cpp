@@ -7,8 +7,10 @@ namespace {
 
 // Rows walked side by side: their loads do not wait for each other.
 constexpr std::size_t kInFlight = 8;
-// Steps between two looks at whether all have arrived. A row at its leaf stays there.
-constexpr int kStepsAtATime = 2;
+// Steps between two looks at which rows have arrived. A row at its leaf stays there.
+constexpr int kStepsAtATime = 4;
+// Rows of which those still on their way are walked together.
+constexpr std::size_t kTogether = 256;
 
 // One step without a branch: which way a row goes cannot be foreseen.
 template <bool kMayMiss>
@@ -21,28 +23,55 @@ inline std::uint64_t step(const NodeFormat& format, Node node, const float* row)
   return (1 + (far & (0 - static_cast<std::uint64_t>(right)))) & ~at_leaf;
 }
 
+struct Walkers {
+  std::uint64_t at[kTogether];     // node
+  const float* row[kTogether];
+  std::uint32_t number[kTogether]; // which of the rows it is
+};
+
+// Takes kRows walkers from `first` on a few steps further and keeps those that have not arrived.
+template <bool kMayMiss, std::size_t kRows>
+inline std::size_t advance(const NodeFormat& format, const Node* nodes, Walkers& walkers, std::size_t first,
+                           std::size_t kept, std::uint32_t* leaves) {
+  const float* row[kRows];
+  std::uint64_t at[kRows];
+  for (std::size_t i = 0; i < kRows; ++i) {
+    row[i] = walkers.row[first + i];
+    at[i] = walkers.at[first + i];
+  }
+  for (int s = 0; s < kStepsAtATime; ++s)
+    for (std::size_t i = 0; i < kRows; ++i) at[i] += step<kMayMiss>(format, nodes[at[i]], row[i]);
+  for (std::size_t i = 0; i < kRows; ++i) {
+    const std::uint32_t number = walkers.number[first + i];
+    leaves[number] = static_cast<std::uint32_t>(at[i]);
+    walkers.at[kept] = at[i];
+    walkers.row[kept] = row[i];
+    walkers.number[kept] = number;
+    kept += !is_leaf(nodes[at[i]]);
+  }
+  return kept;
+}
+
 }  // namespace
 
 template <bool kMayMiss>
 void find_leaves(const NodeFormat& format, const Node* nodes, const float* x, std::size_t stride,
                  const std::uint32_t* rows, std::size_t n, std::uint32_t* leaves) {
-  for (std::size_t start = 0; start < n; start += kInFlight) {
-    const std::size_t count = std::min(kInFlight, n - start);
-    const float* row[kInFlight];
-    std::uint64_t at[kInFlight];
-    for (std::size_t i = 0; i < kInFlight; ++i) {
-      const std::size_t which = start + std::min(i, count - 1);
-      row[i] = x + (rows ? rows[which] : which) * stride;
-      at[i] = 0;
+  Walkers walkers;
+  for (std::size_t start = 0; start < n; start += kTogether) {
+    std::size_t walking = std::min(kTogether, n - start);
+    for (std::size_t i = 0; i < walking; ++i) {
+      walkers.at[i] = 0;
+      walkers.row[i] = x + (rows ? rows[start + i] : start + i) * stride;
+      walkers.number[i] = static_cast<std::uint32_t>(start + i);
     }
-    for (bool arrived = false; !arrived;) {
-      for (int s = 0; s < kStepsAtATime; ++s)
-        for (std::size_t i = 0; i < kInFlight; ++i) at[i] += step<kMayMiss>(format, nodes[at[i]], row[i]);
-      Node all = kLeafBit;
-      for (std::size_t i = 0; i < kInFlight; ++i) all &= nodes[at[i]];
-      arrived = is_leaf(all);
+    while (walking > 0) {
+      std::size_t first = 0, kept = 0;
+      for (; first + kInFlight <= walking; first += kInFlight)
+        kept = advance<kMayMiss, kInFlight>(format, nodes, walkers, first, kept, leaves);
+      for (; first < walking; ++first) kept = advance<kMayMiss, 1>(format, nodes, walkers, first, kept, leaves);
+      walking = kept;
     }
-    for (std::size_t i = 0; i < count; ++i) leaves[start + i] = static_cast<std::uint32_t>(at[i]);
   }
 }
 

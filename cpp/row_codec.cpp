@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kFree = 0x7fc00001;
 constexpr std::int64_t kIntegerSpan = 1 << 18;  // of a lookup table by integer; wider sets are hashed
-constexpr std::size_t kRowsAtATime = 256;
+constexpr std::size_t kRowsAtATime = 64;
 constexpr std::uint16_t kUnknown = 0xffff;
 
 bool small_integers(const std::vector<float>& values) {

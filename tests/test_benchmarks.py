@@ -59,7 +59,7 @@ def test_sweep_and_its_resumption(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert sweep.main(options) == 0
     assert "noise: 2,000 x 28" in capsys.readouterr().out
     lines = (tmp_path / "sweep.jsonl").read_text().splitlines()
-    runs = [json.loads(line) for line in lines]
+    runs = [json.loads(line)["run"] | json.loads(line)["results"] for line in lines]
     # The ordinary forest, 2 sizes x 3 balances, 3 balances with all features, one other top sample: twice.
     assert len(runs) == 2 * (1 + 6 + 3 + 1)
     ordinary = [run for run in runs if run["config"] == sweep.ORDINARY]
@@ -72,7 +72,7 @@ def test_sweep_and_its_resumption(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert sweep.main(options) == 0
     again = (tmp_path / "sweep.jsonl").read_text().splitlines()
     assert again[:-1] == lines[:-1]
-    assert json.loads(again[-1])["accuracy"] == runs[-1]["accuracy"]
+    assert json.loads(again[-1])["results"]["accuracy"] == runs[-1]["accuracy"]
 
 
 def test_models_take_turns() -> None:

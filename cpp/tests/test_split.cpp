@@ -98,7 +98,7 @@ void equals_brute_force(Criterion criterion, std::uint32_t n_classes, bool whole
 
 int main() {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    for (const std::uint32_t classes : {2U, 5U}) {
+    for (const std::uint32_t classes : {2U, 5U, 8U, 11U}) {
       equals_brute_force<ClassStats<true, Criterion::gini>, std::uint16_t>(Criterion::gini, classes, true, seed);
       equals_brute_force<ClassStats<false, Criterion::gini>, std::uint16_t>(Criterion::gini, classes, false, seed);
       equals_brute_force<ClassStats<true, Criterion::entropy>, std::uint16_t>(Criterion::entropy, classes, true, seed);
