@@ -84,13 +84,13 @@ Bucket bucket_of(const RowCodec& codec, const Rows& rows, std::optional<In1<std:
 }
 
 nb::tuple grow_top(const Bucket& bucket, const TreeRules& rules, std::uint64_t seed, std::uint64_t top,
-                   std::vector<double> class_weights) {
+                   std::size_t depth, std::vector<double> class_weights) {
   require(class_weights.empty() || class_weights.size() >= rules.n_classes, "too few class weights");
   GrownTree tree;
   {
     nb::gil_scoped_release release;
     const TreeWeights weights = tree_weights(bucket, {false, 1, seed}, top, class_weights);
-    tree = grow_tree(bucket, weights.rows, weights.whole, rules, tree_key(seed, Purpose::top_tree, top), 0);
+    tree = grow_tree(bucket, weights.rows, weights.whole, rules, tree_key(seed, Purpose::top_tree, top), depth);
   }
   return nb::make_tuple(to_numpy(std::move(tree.nodes)), to_numpy(std::move(tree.leaf_depths)),
                         to_numpy(std::move(tree.importances)));
@@ -196,7 +196,20 @@ void bind_rows(nb::module_& m) {
             nb::gil_scoped_release release;
             return self.encode(x.data(), n, x.shape(1), target_bits.data(), records.data(), keys.data());
           },
-          "x"_a, "target_bits"_a, "records"_a, "keys"_a);
+          "x"_a, "target_bits"_a, "records"_a, "keys"_a)
+      .def(
+          "decode",
+          [](const RowCodec& self, In2<std::uint8_t> records, In1<std::uint32_t> index, Out2<float> x) {
+            require(records.shape(1) == self.record_bytes() && x.shape(0) == index.shape(0) &&
+                        x.shape(1) == self.n_features(),
+                    "arrays of other shapes");
+            nb::gil_scoped_release release;
+            for (std::size_t i = 0; i < index.shape(0); ++i) {
+              require(index(i) < records.shape(0), "row index out of range");
+              self.decode(records.data() + index(i) * self.record_bytes(), x.data() + i * self.n_features());
+            }
+          },
+          "records"_a, "index"_a, "x"_a, "The rows of these records, as they were encoded.");
   nb::class_<TopSample>(m, "TopSample", "A uniform sample of rows, drawn in one pass.")
       .def(nb::init<std::size_t, std::uint64_t, std::uint64_t>(), "size"_a, "seed"_a, "top"_a)
       .def("add", &TopSample::add, "first_row"_a, "n"_a, nb::call_guard<nb::gil_scoped_release>())
@@ -250,7 +263,7 @@ void bind_growing(nb::module_& m) {
             new (self) Oob{sums, trees, scale, offset, hard};
           },
           "sums"_a, "trees"_a, "scale"_a, "offset"_a, "hard"_a);
-  m.def("grow_top", &grow_top, "bucket"_a, "rules"_a, "seed"_a, "top"_a, "class_weights"_a);
+  m.def("grow_top", &grow_top, "bucket"_a, "rules"_a, "seed"_a, "top"_a, "depth"_a, "class_weights"_a);
   m.def("grow_bottom", &grow_bottom, "bucket"_a, "rules"_a, "bootstrap"_a, "tree"_a, "bucket_id"_a, "depth"_a,
         "class_weights"_a, "oob"_a.none(), "row_of"_a.none());
   m.def(
@@ -268,6 +281,9 @@ void bind_growing(nb::module_& m) {
   m.def(
       "max_bucket_rows", [](std::uint32_t n_features) { return NodeFormat(n_features).max_offset() / 2; },
       "n_features"_a);
+  m.def(
+      "right_shift", [](std::uint32_t n_features) { return 33 + NodeFormat(n_features).feature_bits; }, "n_features"_a,
+      "Where in a node the offset of its right child begins.");
   m.attr("MAX_FEATURES") = kMaxFeatures;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "rng.hpp"
 
@@ -78,6 +79,25 @@ bool RowCodec::encode(const float* rows, std::size_t n, std::size_t stride, cons
     }
   }
   return true;
+}
+
+void RowCodec::decode(const std::uint8_t* record, float* values) const {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (std::size_t f = 0; f < features_.size(); ++f) {
+    const FeatureCodec& codec = features_[f];
+    const std::uint8_t* from = record + codec.offset;
+    if (codec.width == Width::one) {
+      values[f] = *from < codec.values.size() ? codec.values[*from] : kNan;
+    } else if (codec.width == Width::two) {
+      std::uint16_t code;
+      std::memcpy(&code, from, sizeof code);
+      values[f] = code < codec.values.size() ? codec.values[code] : kNan;
+    } else {
+      std::uint32_t bits;
+      std::memcpy(&bits, from, sizeof bits);
+      values[f] = bits == kMissing32 ? kNan : from_ordered_bits(bits);
+    }
+  }
 }
 
 bool RowCodec::encode_feature(std::size_t f, const float* rows, std::size_t n, std::size_t stride,

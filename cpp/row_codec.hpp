@@ -48,6 +48,9 @@ class RowCodec {
   bool encode(const float* rows, std::size_t n, std::size_t stride, const std::uint64_t* target_bits,
               std::uint8_t* records, std::uint64_t* keys) const;
 
+  // The values of a record, as they were.
+  void decode(const std::uint8_t* record, float* values) const;
+
  private:
   bool encode_feature(std::size_t f, const float* rows, std::size_t n, std::size_t stride, std::uint8_t* records) const;
 

@@ -51,8 +51,16 @@ class BucketStore(ABC):
         """The numbers of a bucket's rows, ascending."""
 
     @abstractmethod
-    def load(self, top: int, bucket: int) -> _core.Bucket:
-        """A bucket ready to grow on."""
+    def load(self, top: int, bucket: int, places: npt.NDArray[np.uint32] | None = None) -> _core.Bucket:
+        """A bucket ready to grow on, or just the rows at these places in it."""
+
+    @abstractmethod
+    def values(self, top: int, bucket: int, first: int, last: int) -> npt.NDArray[np.float32]:
+        """The features of a bucket's rows from place `first` to before `last`."""
+
+    @abstractmethod
+    def split(self, top: int, bucket: int, parts: npt.NDArray[np.uint32], n_parts: int) -> None:
+        """Make n_parts buckets of one; `parts` has the part of each of its rows. Later buckets move up."""
 
 
 class MemoryStore(BucketStore):
@@ -97,5 +105,21 @@ class MemoryStore(BucketStore):
         start = self._start[top]
         return self._order[top][int(start[bucket]) : int(start[bucket + 1])]
 
-    def load(self, top: int, bucket: int) -> _core.Bucket:
-        return _core.make_bucket(self._codec, self._all_rows, self.rows(top, bucket), self._classification)
+    def load(self, top: int, bucket: int, places: npt.NDArray[np.uint32] | None = None) -> _core.Bucket:
+        rows = self.rows(top, bucket)
+        if places is not None:
+            rows = rows[places]
+        return _core.make_bucket(self._codec, self._all_rows, rows, self._classification)
+
+    def values(self, top: int, bucket: int, first: int, last: int) -> npt.NDArray[np.float32]:
+        rows = self.rows(top, bucket)[first:last]
+        x = np.empty((len(rows), len(self._codec.widths)), dtype=np.float32)
+        self._codec.decode(self._records, rows, x)
+        return x
+
+    def split(self, top: int, bucket: int, parts: npt.NDArray[np.uint32], n_parts: int) -> None:
+        start = self._start[top]
+        order, ends = _core.group_by_bucket(parts, n_parts)
+        self.rows(top, bucket)[:] = self.rows(top, bucket)[order]
+        inside = start[bucket] + ends[1:-1]
+        self._start[top] = np.concatenate([start[: bucket + 1], inside, start[bucket + 1 :]])

@@ -18,6 +18,7 @@ from .oob import OutOfBag
 from .plan import Plan
 from .report import FitReport, Recorder
 from .sample import sample
+from .split_large import split_large_buckets
 from .top_tree import TopTree, grow_top_trees
 
 
@@ -43,6 +44,8 @@ def fit_forest(data: ArrayDataset, plan: Plan, verbose: int) -> Fitted:
             tops = grow_top_trees(data, sampled, plan, pool, progress)
         with recorder.stage("distribute", n) as progress:
             store = distribute(data, sampled, tops, plan, pool, progress)
+            if plan.needs_top_trees(n):
+                tops, recorder.report.buckets_split = split_large_buckets(store, tops, plan, pool)
         sizes = [store.sizes(i) for i in range(len(tops))]
         grown_rows = sum(int(size.sum()) * trees for size, trees in zip(sizes, trees_of_tops, strict=True))
         with recorder.stage("grow", grown_rows) as progress:

@@ -18,6 +18,8 @@ AUTO_BALANCE = 0.0
 # Up to this many rows an ordinary forest takes no longer.
 AUTO_ONE_BUCKET = 100_000
 AUTO_CHUNK_BYTES = 32 * 2**20
+# A bucket of more rows than this multiple of the bucket size is split again.
+TOO_LARGE = 2
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,9 @@ class Plan:
         whole, rest = divmod(self.n_estimators, self.trees_per_top)
         return [self.trees_per_top] * whole + [rest] * (rest > 0)
 
-    def top_rules(self, n_rows: int) -> _core.TreeRules:
+    def top_rules(self, share: float) -> _core.TreeRules:
+        """The rules of a tree that is grown on this share of the rows it partitions."""
         rules = self.bottom_rules()
-        share = self.top_sample / n_rows
         rules.top_tree = True
         rules.random_thresholds = False
         rules.max_features = self.top_max_features

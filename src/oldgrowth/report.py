@@ -40,6 +40,7 @@ class FitReport:
     bucket_size: int = 0
     top_sample: int = 0
     bucket_rows: dict[str, int] = field(default_factory=dict)
+    buckets_split: int = 0  # because they came out too large
     nodes: int = 0
     depth: int = 0
     peak_memory: int = 0
@@ -69,7 +70,7 @@ class FitReport:
         if self.buckets > 1:
             lines.append(
                 f"{self.buckets:,} buckets of {sizes['0%']:,} to {sizes['100%']:,} rows, "
-                f"median {sizes['50%']:,}"
+                f"median {sizes['50%']:,}" + (f"; {self.buckets_split:,} were split again" * (self.buckets_split > 0))
             )
         lines.append(f"peak memory of the process {human_bytes(self.peak_memory)}")
         return "\n".join(lines)

@@ -28,6 +28,26 @@ class TopTree:
     def n_buckets(self) -> int:
         return len(self.bucket_depths)
 
+    def grafted(self, bucket: int, tree: TopTree) -> TopTree:
+        """This tree with another in place of a bucket; the buckets behind it move up."""
+        shift = np.uint64(_core.right_shift(len(self.importances)))
+        nodes, leaf_bit, more = self.nodes.copy(), np.uint64(2**63), np.uint64(tree.n_buckets - 1)
+        leaves = nodes >= leaf_bit
+        at = int(np.flatnonzero(nodes == leaf_bit + np.uint64(bucket))[0])
+        nodes[leaves & (nodes > leaf_bit + np.uint64(bucket))] += more
+        before = np.arange(at)[~leaves[:at]]
+        over = before[before + (nodes[before] >> shift).astype(np.intp) > at]
+        nodes[over] += np.uint64(len(tree.nodes) - 1) << shift
+        grafted = tree.nodes.copy()
+        grafted[grafted >= leaf_bit] += np.uint64(bucket)
+        return TopTree(
+            np.concatenate([nodes[:at], grafted, nodes[at + 1 :]]),
+            np.concatenate(
+                [self.bucket_depths[:bucket], tree.bucket_depths, self.bucket_depths[bucket + 1 :]]
+            ),
+            self.importances + tree.importances,
+        )
+
 
 def only_bucket(n_features: int) -> TopTree:
     """The top tree of data that fit one bucket: a single leaf."""
@@ -63,7 +83,15 @@ def _grow_top_tree(
     weights = None if data.weights is None else data.weights[rows]
     part = _core.Rows(records, keys, targets, weights, plan.target_scale)
     bucket = _core.make_bucket(codec, part, None, plan.classification)
+    return grow_on_sample(bucket, data.n_rows, plan, top)
+
+
+def grow_on_sample(
+    bucket: _core.Bucket, n_rows: int, plan: Plan, number: int, depth: int = 0
+) -> TopTree:
+    """A tree on a sample of n_rows; `number` keys its randomness, its root is `depth` deep already."""
+    rules = plan.top_rules(bucket.rows / n_rows)
     nodes, depths, importances = _core.grow_top(
-        bucket, plan.top_rules(data.n_rows), plan.seed, top, list(plan.class_weights)
+        bucket, rules, plan.seed, number, depth, list(plan.class_weights)
     )
-    return TopTree(nodes, depths, importances * (data.n_rows / len(rows)))
+    return TopTree(nodes, depths, importances * (n_rows / bucket.rows))

@@ -1,0 +1,87 @@
+"""Buckets that come out too large are split again, as far as their rows can be told apart."""
+
+import numpy as np
+import pytest
+
+from oldgrowth import RandomForestClassifier, _core
+from oldgrowth.datasets import ArrayDataset
+from oldgrowth.distribute import distribute
+from oldgrowth.plan import TOO_LARGE
+from oldgrowth.sample import sample
+from oldgrowth.split_large import split_large_buckets
+from oldgrowth.top_tree import grow_top_trees
+from stages import PROGRESS, pool, small_data, small_plan
+
+
+def split(data: ArrayDataset, **params):
+    """Top trees on samples far too small for the number of buckets."""
+    plan = small_plan(data, **({"bucket_size": 50, "top_sample": 40} | params))
+    with pool() as threads:
+        sampled = sample(data, plan, threads, PROGRESS)
+        tops = grow_top_trees(data, sampled, plan, threads, PROGRESS)
+        store = distribute(data, sampled, tops, plan, threads, PROGRESS)
+        before = [store.sizes(i) for i in range(len(tops))]
+        tops, n_split = split_large_buckets(store, tops, plan, threads)
+    return store, tops, n_split, before
+
+
+@pytest.mark.parametrize("balance", [0.0, 0.3, 1.0])
+def test_no_bucket_stays_too_large_and_every_row_is_where_the_tree_leads(balance: float) -> None:
+    data = small_data(20_000)
+    store, tops, n_split, before = split(data, balance=balance)
+    assert n_split >= 10 and max(sizes.max() for sizes in before) > 4 * TOO_LARGE * 50
+    x = data.take(np.arange(data.n_rows, dtype=np.uint32))
+    for i, top in enumerate(tops):
+        leaves = top.nodes[top.nodes >= 2**63] - np.uint64(2**63)
+        np.testing.assert_array_equal(leaves, np.arange(top.n_buckets))
+        reached = _core.route(top.nodes, x)
+        for bucket in range(top.n_buckets):
+            np.testing.assert_array_equal(store.rows(i, bucket), np.flatnonzero(reached == bucket))
+        assert store.sizes(i).max() <= TOO_LARGE * 50
+
+
+def test_depths_of_split_buckets() -> None:
+    _, tops, _, _ = split(small_data(5000))
+    for top in tops:
+        depths, open_right = [], []
+        depth = 0
+        for node in top.nodes.tolist():
+            if node < 2**63:
+                open_right.append(depth + 1)
+                depth += 1
+                continue
+            depths.append(depth)
+            depth = open_right.pop() if open_right else 0
+        np.testing.assert_array_equal(top.bucket_depths, depths)
+
+
+def test_rows_that_cannot_be_told_apart_stay_together() -> None:
+    x = np.repeat([[0.0, 0.0], [1.0, 5.0]], [1990, 10], axis=0)
+    data = ArrayDataset(x, np.arange(2000) % 3.0)
+    store, tops, _, _ = split(data)
+    for i in range(len(tops)):
+        assert sorted(store.sizes(i).tolist()) == [10, 1990]
+
+
+def test_what_is_stored_is_what_was_given() -> None:
+    data = small_data(500)
+    store, tops, _, _ = split(data)
+    x = data.take(np.arange(500, dtype=np.uint32))
+    for bucket in range(tops[0].n_buckets):
+        rows = store.rows(0, bucket)
+        np.testing.assert_array_equal(store.values(0, bucket, 0, len(rows)), x[rows])
+
+
+def test_one_seed_one_forest_and_a_report_that_tells() -> None:
+    data = small_data(20_000)
+    x, y = data.take(np.arange(20_000, dtype=np.uint32)), data.targets
+    forests = [
+        RandomForestClassifier(
+            8, bucket_size=100, top_sample=50, random_state=0, n_jobs=jobs, chunk_size=chunk
+        ).fit(x, y)
+        for jobs, chunk in ((1, 20_000), (2, 777), (8, 100))
+    ]
+    assert len({forest.forest_.digest() for forest in forests}) == 1
+    report = forests[0].fit_report_
+    assert report.buckets_split > 0 and "were split again" in str(report)
+    assert report.bucket_rows["100%"] <= TOO_LARGE * 100
