@@ -1,7 +1,7 @@
 """Whether the rarest classes of KDD99 are found as well as by scikit-learn's forest.
 
-Every class is dealt out to four folds; each fold is predicted by forests grown on the others, with several seeds.
-Out comes a table with the recall of each class of fewer than 30 rows. Finished runs are lines in
+Every class is dealt out to four folds; each fold is predicted by forests grown on the others, with several
+seeds. Out comes a table with the recall of each class of fewer than 30 rows. Finished runs are lines in
 results/rare_classes.jsonl and are not run again, unless --fresh is given.
 """
 
@@ -103,9 +103,7 @@ def print_table(
         apart = recall["oldgrowth"] - recall["scikit-learn"]
         error = apart.std(ddof=1) / np.sqrt(seeds) if seeds > 1 else np.nan
         cells = [f"{value.mean():.3f}" for value in recall.values()]
-        table.add_row(
-            str(rare[i]), str(counts[rare[i]]), *cells, f"{apart.mean():+.3f}", f"{error:.3f}"
-        )
+        table.add_row(str(rare[i]), str(counts[rare[i]]), *cells, f"{apart.mean():+.3f}", f"{error:.3f}")
     found = {name: all_hits.sum() / (seeds * counts[rare].sum()) for name, all_hits in hits.items()}
     cells = [f"{value:.3f}" for value in found.values()]
     difference = found["oldgrowth"] - found["scikit-learn"]

@@ -72,6 +72,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="fewer configurations")
     parser.add_argument("--rows", type=int, help="training rows of a scaled-down run")
     parser.add_argument("--bucket-sizes", nargs="+", type=int, help="instead of the sweep's own")
+    parser.add_argument("--balances", nargs="+", type=float, help="instead of the sweep's own")
+    parser.add_argument("--plain", action="store_true", help="leave the other parameters as they are")
     parser.add_argument("--fresh", action="store_true", help="forget the finished runs")
     parser.add_argument("--output", type=Path, default=ROOT / "benchmarks" / "results")
     parser.add_argument("--plot", type=Path, default=ROOT / "docs" / "images" / "sweep.png")
@@ -81,10 +83,12 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 def configurations(options: argparse.Namespace, set_name: str) -> list[dict[str, Any]]:
     """The references, the grid, and the variants at the middle bucket size."""
     sizes = options.bucket_sizes or (QUICK_BUCKET_SIZES if options.quick else BUCKET_SIZES)
-    balances = QUICK_BALANCES if options.quick else BALANCES
+    balances = options.balances or (QUICK_BALANCES if options.quick else BALANCES)
     middle = sorted(sizes)[len(sizes) // 2]
     configs = [ORDINARY] + [SCIKIT_LEARN] * (set_name == "kdd99")
     configs += [_buckets(size, balance) for size in sizes for balance in balances]
+    if options.plain:
+        return configs
     configs += [_buckets(middle, balance, top_max_features=None) for balance in balances]
     configs.append(_buckets(middle, VARIED_BALANCE, top_sample="n"))
     return configs

@@ -242,7 +242,6 @@ void bind_growing(nb::module_& m) {
       .def_rw("min_impurity_decrease", &TreeRules::min_impurity_decrease)
       .def_rw("total_weight", &TreeRules::total_weight)
       .def_rw("balance", &TreeRules::balance)
-      .def_rw("impurity_scale", &TreeRules::impurity_scale)
       .def_rw("target_scale", &TreeRules::target_scale)
       .def_prop_rw(
           "criterion", [](const TreeRules& self) { return static_cast<int>(self.criterion); },

@@ -11,8 +11,10 @@ namespace {
 // More copies than this are not drawn one by one but scaled up from this many.
 constexpr std::uint32_t kMaxDrawnCopies = 64;
 
+// A row is drawn as often as its weight has whole units, at least once; the rest of the weight is spread over them.
 std::uint32_t copies_of(double weight) {
-  return weight >= kMaxDrawnCopies ? kMaxDrawnCopies : static_cast<std::uint32_t>(std::ceil(weight));
+  if (!(weight > 0)) return 0;
+  return weight >= kMaxDrawnCopies ? kMaxDrawnCopies : static_cast<std::uint32_t>(std::max(1.0, std::floor(weight)));
 }
 
 void count_copies(Bucket& bucket) {
@@ -34,14 +36,10 @@ void count_copies(Bucket& bucket) {
 }
 
 double drawn_weight(const Poisson& poisson, std::uint64_t key, std::uint32_t copy, double weight) {
-  if (weight == 1) return poisson(draw(key, copy));
   const std::uint32_t copies = copies_of(weight);
-  double sum = 0;
-  for (std::uint32_t c = 0; c < copies; ++c) {
-    const double part = weight >= kMaxDrawnCopies ? weight / kMaxDrawnCopies : std::min(1.0, weight - c);
-    sum += part * poisson(draw(key, copy + c));
-  }
-  return sum;
+  std::uint32_t drawn = 0;
+  for (std::uint32_t c = 0; c < copies; ++c) drawn += poisson(draw(key, copy + c));
+  return copies == 0 ? 0.0 : drawn * (weight / copies);
 }
 
 template <class Code>

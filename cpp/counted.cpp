@@ -1,24 +1,22 @@
 #include "counted.hpp"
 
 #include <algorithm>
+#include <numeric>
 
+#include "cpu.hpp"
 #include "stats.hpp"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace oldgrowth {
 
 double CountedNode::score(const std::int32_t* left) const {
   std::int64_t w = 0;
   for (std::size_t k = 0; k < n_classes; ++k) w += left[k];
-  double sum = 0;
+  std::uint64_t sum = 0;  // at most 8 * 2^60
   for (std::size_t k = 0; k < n_classes; ++k) {
-    const auto apart = static_cast<double>(std::int64_t{left[k]} * weight - w * totals[k]);
-    sum += apart * apart;
+    const std::int64_t apart = std::int64_t{left[k]} * weight - w * totals[k];
+    sum += static_cast<std::uint64_t>(apart * apart);
   }
-  return sum / static_cast<double>(w * (weight - w));
+  return static_cast<double>(sum) / static_cast<double>(w * (weight - w));
 }
 
 namespace {
@@ -35,7 +33,7 @@ CountedBest scan_keys_baseline(const std::uint32_t* keys, std::size_t n, const C
       if (node.classes[s] == k) left[s] += static_cast<std::int32_t>(keys[i] & kWeightMask);
     if (i + 1 < min_leaf || i + 1 + min_leaf > n || keys[i] >> 16 == keys[i + 1] >> 16) continue;
     const double found = node.score(left.data());
-    if (found > best.score) best = {found, i, i + 1, true};
+    if (found > best.score) best = {found, i, std::accumulate(left.begin(), left.end(), 0), true};
   }
   return best;
 }
@@ -55,7 +53,7 @@ CountedBest scan_bins_baseline(const CountedBins& bins, const CountedNode& node,
     }
     if (rows == before || rows == n || rows < min_leaf || rows + min_leaf > n) continue;
     const double found = node.score(left.data());
-    if (found > best.score) best = {found, c, rows, true};
+    if (found > best.score) best = {found, c, std::accumulate(left.begin(), left.end(), 0), true};
   }
   return best;
 }
@@ -89,8 +87,6 @@ std::uint32_t count_above_baseline(const std::uint16_t* codes, const std::uint32
 }
 
 #if defined(__x86_64__)
-
-#define OLDGROWTH_AVX2 [[gnu::target("avx2")]]
 
 // Scores are first found in float, eight at a time. They are sums of squares of whole numbers below 2^31, so each
 // is off by less than 12 * 2^-24 of itself; whatever comes within kMargin of the highest is then scored exactly,
@@ -147,8 +143,9 @@ OLDGROWTH_AVX2 inline CountedBest exact_best(const CountedNode& node, const floa
         static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(_mm256_loadu_ps(scores + i), limit, _CMP_GE_OQ)));
     for (; hits != 0; hits &= hits - 1) {
       const std::size_t at = i + static_cast<unsigned>(__builtin_ctz(hits));
-      const double found = node.score(left_at(at).data());
-      if (found > best.score) best = {found, at, at + 1, true};
+      const Left left = left_at(at);
+      const double found = node.score(left.data());
+      if (found > best.score) best = {found, at, std::accumulate(left.begin(), left.end(), 0), true};
     }
   }
   return best;
@@ -215,7 +212,8 @@ OLDGROWTH_AVX2 CountedBest scan_keys_avx2(const std::uint32_t* keys, std::size_t
 // Returns the highest.
 OLDGROWTH_AVX2 float score_bins(const CountedBins& bins, const CountedNode& node, std::size_t min_leaf,
                                 CountedScratch& scratch) {
-  const std::size_t padded = (bins.n_bins + 7) / 8 * 8, room = padded + 8;
+  const std::size_t padded = (bins.n_bins + 7) / 8 * 8, room = padded + CountedScratch::kZeros;
+  scratch.room = room;
   if (scratch.sums.size() < node.n_classes * room) scratch.sums.resize(2 * node.n_classes * room);
   if (scratch.scores.size() < padded) scratch.scores.resize(2 * padded);
   std::size_t n = 0;
@@ -238,7 +236,7 @@ OLDGROWTH_AVX2 float score_bins(const CountedBins& bins, const CountedNode& node
       const __m256i bin = load(bins.bins + s * bins.stride + c);
       here = _mm256_or_si256(here, bin);
       sum[s] = running_sum(bin, carry[s]);
-      store(scratch.sums.data() + s * room + 8 + c, sum[s]);
+      store(scratch.sums.data() + s * room + CountedScratch::kZeros + c, sum[s]);
       total = _mm256_add_epi32(total, sum[s]);
     }
     const __m256i w = _mm256_and_si256(total, low_half), rows = _mm256_srli_epi32(total, 16);
@@ -262,16 +260,13 @@ OLDGROWTH_AVX2 float score_bins(const CountedBins& bins, const CountedNode& node
 OLDGROWTH_AVX2 CountedBest scan_bins_avx2(const CountedBins& bins, const CountedNode& node, std::size_t min_leaf,
                                           double score, CountedScratch& scratch) {
   const float high = score_bins(bins, node, min_leaf, scratch);
-  const std::size_t padded = (bins.n_bins + 7) / 8 * 8, room = padded + 8;
-  CountedBest best = exact_best(node, scratch.scores.data(), padded, high, score, [&](std::size_t at) {
+  const std::size_t padded = (bins.n_bins + 7) / 8 * 8, room = scratch.room;
+  return exact_best(node, scratch.scores.data(), padded, high, score, [&](std::size_t at) {
     Left left{};
     for (std::size_t s = 0; s < node.n_classes; ++s)
-      left[s] = static_cast<std::int32_t>(scratch.sums[s * room + 8 + at] & 0xffff);
+      left[s] = static_cast<std::int32_t>(scratch.sums[s * room + CountedScratch::kZeros + at] & 0xffff);
     return left;
   });
-  best.rows_left = 0;
-  for (std::size_t s = 0; s < node.n_classes; ++s) best.rows_left += scratch.sums[s * room + 8 + best.last_left] >> 16;
-  return best;
 }
 
 // What one class adds to the score with L_k = k of w left; at the ends of a node, nothing.
@@ -288,7 +283,7 @@ OLDGROWTH_AVX2 inline __m256 corner(__m256i w, __m256i k, __m256i factor, __m256
 OLDGROWTH_AVX2 std::size_t find_promising_avx2(const CountedBins& bins, const CountedNode& node, std::size_t min_leaf,
                                                double score, CountedScratch& scratch) {
   const float high = score_bins(bins, node, min_leaf, scratch);
-  const std::size_t padded = (bins.n_bins + 7) / 8 * 8, room = padded + 8;
+  const std::size_t padded = (bins.n_bins + 7) / 8 * 8, room = scratch.room;
   if (scratch.promising.size() < padded) scratch.promising.resize(2 * padded);
   const __m256i all = _mm256_set1_epi32(node.weight), low_half = _mm256_set1_epi32(0xffff);
   const __m256 wanted = _mm256_set1_ps(static_cast<float>(std::max<double>(high, score) * (1 - kMargin)));
@@ -300,14 +295,15 @@ OLDGROWTH_AVX2 std::size_t find_promising_avx2(const CountedBins& bins, const Co
   for (std::size_t c = 0; c < padded; c += 8) {
     __m256i from = _mm256_setzero_si256(), to = from;
     for (std::size_t s = 0; s < node.n_classes; ++s) {
-      from = _mm256_add_epi32(from, load(scratch.sums.data() + s * room + 7 + c));
-      to = _mm256_add_epi32(to, load(scratch.sums.data() + s * room + 8 + c));
+      from = _mm256_add_epi32(from, load(scratch.sums.data() + s * room + CountedScratch::kZeros - 1 + c));
+      to = _mm256_add_epi32(to, load(scratch.sums.data() + s * room + CountedScratch::kZeros + c));
     }
     const __m256i w1 = _mm256_and_si256(from, low_half), w2 = _mm256_and_si256(to, low_half);
     __m256 bound = _mm256_setzero_ps();
     for (std::size_t s = 0; s < terms; ++s) {
-      const __m256i k1 = _mm256_and_si256(load(scratch.sums.data() + s * room + 7 + c), low_half);
-      const __m256i k2 = _mm256_and_si256(load(scratch.sums.data() + s * room + 8 + c), low_half);
+      const __m256i k1 =
+          _mm256_and_si256(load(scratch.sums.data() + s * room + CountedScratch::kZeros - 1 + c), low_half);
+      const __m256i k2 = _mm256_and_si256(load(scratch.sums.data() + s * room + CountedScratch::kZeros + c), low_half);
       const __m256i more = _mm256_sub_epi32(k2, k1);
       bound = _mm256_add_ps(bound, _mm256_max_ps(corner(_mm256_add_epi32(w1, more), k2, factor[s], all),
                                                  corner(_mm256_sub_epi32(w2, more), k1, factor[s], all)));
@@ -344,8 +340,7 @@ const CountedKernels& counted_kernels() {
 #if defined(__x86_64__)
   static const CountedKernels kernels{scan_keys_avx2, scan_bins_avx2, find_promising_avx2, find_range_avx2,
                                       count_above_avx2};
-  static const bool avx2 = __builtin_cpu_supports("avx2");
-  if (avx2) return kernels;
+  if (has_avx2()) return kernels;
 #endif
   return counted_kernels_baseline();
 }

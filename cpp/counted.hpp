@@ -32,14 +32,20 @@ struct CountedNode {
 struct CountedBest {
   double score = 0;
   std::size_t last_left = 0;  // the index of the key or bin before it
-  std::size_t rows_left = 0;
+  std::int32_t weight_left = 0;
   bool found = false;
 };
 
 struct CountedScratch {
-  std::vector<std::uint32_t> sums;  // running sums, class by class
+  std::vector<std::uint32_t> sums;  // running sums, class by class, `room` apart
+  std::size_t room = 0;
   std::vector<float> scores;
   std::vector<std::uint8_t> promising;  // for each bin
+
+  // After find_promising(): rows << 16 | weight of a class before a bin.
+  std::uint32_t before(std::size_t slot, std::size_t bin) const { return sums[slot * room + kZeros - 1 + bin]; }
+
+  static constexpr std::size_t kZeros = 8;  // in front of the sums of each class
 };
 
 // Bins hold rows << 16 | weight, class by class, `stride` apart; their number is rounded up to a multiple of eight
@@ -54,6 +60,7 @@ struct CodeRange {
   std::uint16_t lowest, highest;
 };
 
+// `min_leaf` is at most half of the node's rows.
 struct CountedKernels {
   // The first best split of n sorted keys (code << 16 | class << 4 | weight), with at least min_leaf on each side.
   CountedBest (*scan_keys)(const std::uint32_t* keys, std::size_t n, const CountedNode& node, std::size_t min_leaf,
@@ -62,7 +69,7 @@ struct CountedKernels {
   CountedBest (*scan_bins)(const CountedBins& bins, const CountedNode& node, std::size_t min_leaf, double score,
                            CountedScratch& scratch);
   // Marks the bins in or beside which a split may score higher than `score` and highest of all; returns how many
-  // rows they have. Leaves in `sums` what lies left of the end of each bin. Null if all bins would have to do.
+  // rows they have. Leaves in scratch what lies before each bin. Null if all bins would have to do.
   std::size_t (*find_promising)(const CountedBins& bins, const CountedNode& node, std::size_t min_leaf, double score,
                                 CountedScratch& scratch);
   CodeRange (*find_range)(const std::uint16_t* codes, std::size_t n);

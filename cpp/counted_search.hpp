@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "counted.hpp"
@@ -30,7 +31,7 @@ class CountedSearch {
     bool better = false;
     double score = 0;
     Code last = 0, next = 0;
-    std::size_t n_left = 0;
+    std::int32_t weight_left = 0;
     float drawn = std::numeric_limits<float>::quiet_NaN();
   };
 
@@ -90,9 +91,9 @@ class CountedSearch {
       left[s] = node_->totals[s] - static_cast<std::int32_t>(above & 0xffff);
       n_right += above >> 16;
     }
-    found.n_left = n_ - n_right;
-    found.varies = n_right > 0 && found.n_left > 0;
-    if (!found.varies || n_right < min_leaf_ || found.n_left < min_leaf_) return found;
+    found.varies = n_right > 0 && n_right < n_;
+    if (!found.varies || n_right < min_leaf_ || n_ - n_right < min_leaf_) return found;
+    for (std::size_t s = 0; s < node_->n_classes; ++s) found.weight_left += left[s];
     found.score = node_->score(left.data());
     found.better = found.score > score_;
     found.last = static_cast<Code>(last);
@@ -154,9 +155,12 @@ class CountedSearch {
     if (!best.found) return {varies_in(bins)};
     std::size_t next = best.last_left + 1;
     while (empty(bins, next)) ++next;
-    return {
-        true,          true, best.score, static_cast<Code>(lowest_ + best.last_left), static_cast<Code>(lowest_ + next),
-        best.rows_left};
+    return {true,
+            true,
+            best.score,
+            static_cast<Code>(lowest_ + best.last_left),
+            static_cast<Code>(lowest_ + next),
+            best.weight_left};
   }
 
   bool varies_in(const CountedBins& bins) const {
@@ -183,7 +187,7 @@ class CountedSearch {
             best.score,
             static_cast<Code>(keys[best.last_left] >> 16),
             static_cast<Code>(keys[best.last_left + 1] >> 16),
-            best.rows_left};
+            best.weight_left};
   }
 
   // Neighbouring codes are counted together; only the rows where the best split may lie are sorted.
@@ -201,23 +205,22 @@ class CountedSearch {
       keys[kept] = keys[i];
       kept += scratch_.promising[cell_of(keys[i])];
     }
-    return scan_promising(sort(keys, kept), kept, cells.n_bins, cell_of);
+    return scan_promising(sort(keys, kept), kept, cell_of);
   }
 
   // A boundary beside rows that were left out cannot be the best: their cell would have been promising.
   template <class CellOf>
-  Found scan_promising(const Key* keys, std::size_t n, std::size_t n_cells, const CellOf& cell_of) const {
-    const std::size_t room = (n_cells + 7) / 8 * 8 + 8;
+  Found scan_promising(const Key* keys, std::size_t n, const CellOf& cell_of) const {
     Found found{true};
     found.score = score_;
     std::array<std::int32_t, kVectorClasses> left{};
-    std::size_t rows = 0, cell = n_cells;
+    std::size_t rows = 0, cell = std::numeric_limits<std::size_t>::max();
     for (std::size_t i = 0; i + 1 < n; ++i) {
       if (const std::size_t here = cell_of(keys[i]); here != cell) {
         cell = here;
         rows = 0;
         for (std::size_t s = 0; s < node_->n_classes; ++s) {
-          const std::uint32_t before = scratch_.sums[s * room + 7 + cell];
+          const std::uint32_t before = scratch_.before(s, cell);
           left[s] = static_cast<std::int32_t>(before & 0xffff);
           rows += before >> 16;
         }
@@ -227,7 +230,12 @@ class CountedSearch {
       if (keys[i] >> 16 == keys[i + 1] >> 16 || rows < min_leaf_ || rows + min_leaf_ > n_) continue;
       const double score = node_->score(left.data());
       if (score > found.score)
-        found = {true, true, score, static_cast<Code>(keys[i] >> 16), static_cast<Code>(keys[i + 1] >> 16), rows};
+        found = {true,
+                 true,
+                 score,
+                 static_cast<Code>(keys[i] >> 16),
+                 static_cast<Code>(keys[i + 1] >> 16),
+                 std::accumulate(left.begin(), left.end(), 0)};
     }
     return found;
   }

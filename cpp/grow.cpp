@@ -53,9 +53,6 @@ class TreeGrower {
     level.block = &block;
     level.targets = &targets;
     level.entries = std::move(entries);
-    if constexpr (Stats::kCounts)
-      stats_.set_unit_weights(std::all_of(level.entries.begin(), level.entries.end(),
-                                          [](Word<Code> entry) { return (entry & kWeightMask) == 1; }));
     lists_.resize(block.features);
     for (std::uint32_t f = 0; f < block.features; ++f) lists_[f] = f;
     run(level, {0, level.entries.size(), depth, key, kNoParent, 0, static_cast<std::uint32_t>(block.features), true},
@@ -126,7 +123,6 @@ class TreeGrower {
       block.features = from.block->features;
       block.values = from.block->values;
       block.has_missing = from.block->has_missing;
-      block.ranked = from.block->ranked;
       block.codes.resize(n * block.features);
       for (std::size_t i = 0; i < n; ++i)
         std::copy_n(from.block->row(rows_[i]), block.features, block.codes.data() + i * block.features);
@@ -322,6 +318,17 @@ GrownTree grow_bucket(const Bucket& bucket, const std::vector<double>& row_weigh
   return grow_block<Stats>(bucket, bucket.wide, row_weights, rules, key, depth);
 }
 
+double variance(const std::vector<double>& values, const std::vector<double>& weights) {
+  double weight = 0, sum = 0, squares = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double from_first = values[i] - values[0];
+    weight += weights[i];
+    sum += weights[i] * from_first;
+    squares += weights[i] * from_first * from_first;
+  }
+  return squares / weight - (sum / weight) * (sum / weight);
+}
+
 }  // namespace
 
 GrownTree grow_tree(const Bucket& bucket, const std::vector<double>& row_weights, bool whole_weights,
@@ -342,7 +349,10 @@ GrownTree grow_tree(const Bucket& bucket, const std::vector<double>& row_weights
     case Criterion::squared_error:
       break;
   }
-  return grow_bucket<ValueStats>(bucket, row_weights, rules, key, depth);
+  TreeRules scaled = rules;
+  if (rules.top_tree) scaled.impurity_scale = variance(bucket.values, row_weights);
+  if (!(scaled.impurity_scale > 0)) scaled.impurity_scale = 1;
+  return grow_bucket<ValueStats>(bucket, row_weights, scaled, key, depth);
 }
 
 }  // namespace oldgrowth

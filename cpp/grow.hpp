@@ -28,7 +28,7 @@ struct TreeRules {
   double min_impurity_decrease = 0;
   double total_weight = 1;    // of all training rows
   double balance = 0;         // lambda
-  double impurity_scale = 1;  // of a regression's gain against balance
+  double impurity_scale = 1;  // of a gain against balance; a regression's is its variance
   double target_scale = 1;    // a power of two: a regression's targets come divided by it, within [-1, 1]
 };
 

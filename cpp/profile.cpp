@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "rng.hpp"
+#include "float_slots.hpp"
 
 namespace oldgrowth {
 namespace {
@@ -12,10 +12,7 @@ namespace {
 // Integers in this range are found by a bit, without hashing: imagery, counts, categories.
 constexpr std::int32_t kLowest = -32768;
 constexpr std::int32_t kHighest = 98303;
-constexpr std::uint32_t kFree = 0x7fc00001;  // a NaN, so never a value
-constexpr std::size_t kRowsAtATime = 64;    // a block of rows stays in the cache over all its columns
-
-std::size_t slot_of(std::uint32_t bits, std::size_t size) { return (bits * kGolden >> 32) & (size - 1); }
+constexpr std::size_t kRowsAtATime = 64;  // a block of rows stays in the cache over all its columns
 
 }  // namespace
 
@@ -47,7 +44,7 @@ void FeatureProfile::add(float value) {
 void FeatureProfile::add_to_hash(std::uint32_t bits) {
   if (hashed_ * 2 >= hash_.size()) grow_hash();
   std::size_t slot = slot_of(bits, hash_.size());
-  while (hash_[slot] != kFree) {
+  while (hash_[slot] != kFreeSlot) {
     if (hash_[slot] == bits) return;
     slot = (slot + 1) & (hash_.size() - 1);
   }
@@ -57,12 +54,12 @@ void FeatureProfile::add_to_hash(std::uint32_t bits) {
 }
 
 void FeatureProfile::grow_hash() {
-  std::vector<std::uint32_t> old(std::max<std::size_t>(64, hash_.size() * 4), kFree);
+  std::vector<std::uint32_t> old(std::max<std::size_t>(64, hash_.size() * 4), kFreeSlot);
   old.swap(hash_);
   for (const std::uint32_t bits : old) {
-    if (bits == kFree) continue;
+    if (bits == kFreeSlot) continue;
     std::size_t slot = slot_of(bits, hash_.size());
-    while (hash_[slot] != kFree) slot = (slot + 1) & (hash_.size() - 1);
+    while (hash_[slot] != kFreeSlot) slot = (slot + 1) & (hash_.size() - 1);
     hash_[slot] = bits;
   }
 }
@@ -79,7 +76,7 @@ std::vector<float> FeatureProfile::values() const {
     for (std::uint64_t word = integers_[w]; word != 0; word &= word - 1)
       values.push_back(static_cast<float>(static_cast<std::int32_t>(w * 64 + std::countr_zero(word)) + kLowest));
   for (const std::uint32_t bits : hash_)
-    if (bits != kFree) values.push_back(std::bit_cast<float>(bits));
+    if (bits != kFreeSlot) values.push_back(std::bit_cast<float>(bits));
   std::sort(values.begin(), values.end());
   return values;
 }

@@ -1,13 +1,11 @@
 #include "rank_codes.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
+#include "cpu.hpp"
 #include "sort_keys.hpp"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace oldgrowth {
 namespace {
@@ -181,7 +179,7 @@ void find_range(Block<Code>& block, std::size_t f) {
 constexpr std::size_t kGroup = 16;
 
 // The ranges of kGroup features at once.
-[[gnu::target("avx2")]] void find_ranges_avx2(Block<std::uint16_t>& block, std::size_t f) {
+OLDGROWTH_AVX2 void find_ranges_avx2(Block<std::uint16_t>& block, std::size_t f) {
   __m256i lowest = _mm256_set1_epi16(-1), highest = _mm256_setzero_si256();
   const std::uint16_t* codes = block.codes.data() + f;
   for (std::size_t i = 0; i < block.rows; ++i, codes += block.features) {
@@ -203,8 +201,7 @@ void Block<Code>::find_ranges() {
   std::size_t f = 0;
 #if defined(__x86_64__)
   if constexpr (sizeof(Code) == 2) {
-    static const bool avx2 = __builtin_cpu_supports("avx2");
-    if (avx2 && features >= kGroup) {
+    if (has_avx2() && features >= kGroup) {
       for (; f + kGroup <= features; f += kGroup) find_ranges_avx2(*this, f);
       find_ranges_avx2(*this, features - kGroup);
       return;

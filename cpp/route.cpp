@@ -24,9 +24,9 @@ inline std::uint64_t step(const NodeFormat& format, Node node, const float* row)
 }
 
 struct Walkers {
-  std::uint64_t at[kTogether];     // node
+  std::uint64_t at[kTogether];  // node
   const float* row[kTogether];
-  std::uint32_t number[kTogether]; // which of the rows it is
+  std::uint32_t number[kTogether];  // which of the rows it is
 };
 
 // Takes kRows walkers from `first` on a few steps further and keeps those that have not arrived.

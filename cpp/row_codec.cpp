@@ -4,12 +4,11 @@
 #include <cstring>
 #include <limits>
 
-#include "rng.hpp"
+#include "float_slots.hpp"
 
 namespace oldgrowth {
 namespace {
 
-constexpr std::uint32_t kFree = 0x7fc00001;
 constexpr std::int64_t kIntegerSpan = 1 << 18;  // of a lookup table by integer; wider sets are hashed
 constexpr std::size_t kRowsAtATime = 64;
 constexpr std::uint16_t kUnknown = 0xffff;
@@ -21,8 +20,6 @@ bool small_integers(const std::vector<float>& values) {
   return std::all_of(values.begin(), values.end(),
                      [](float v) { return static_cast<float>(static_cast<std::int32_t>(v)) == v; });
 }
-
-std::size_t slot_of(std::uint32_t bits, std::size_t size) { return (bits * kGolden >> 32) & (size - 1); }
 
 }  // namespace
 
@@ -43,12 +40,12 @@ RowCodec::RowCodec(const Profile& profile) : features_(profile.size()), lookups_
       continue;
     }
     const std::size_t size = std::bit_ceil(codec.values.size() * 2 + 2);
-    lookup.bits.assign(size, kFree);
+    lookup.bits.assign(size, kFreeSlot);
     lookup.codes.resize(size);
     for (std::size_t c = 0; c < codec.values.size(); ++c) {
       const auto bits = std::bit_cast<std::uint32_t>(codec.values[c]);
       std::size_t slot = slot_of(bits, size);
-      while (lookup.bits[slot] != kFree) slot = (slot + 1) & (size - 1);
+      while (lookup.bits[slot] != kFreeSlot) slot = (slot + 1) & (size - 1);
       lookup.bits[slot] = bits;
       lookup.codes[slot] = static_cast<std::uint16_t>(c);
     }
@@ -117,7 +114,7 @@ bool RowCodec::encode_feature(std::size_t f, const float* rows, std::size_t n, s
     const auto bits = std::bit_cast<std::uint32_t>(value + 0.0F);
     std::size_t slot = slot_of(bits, lookup.bits.size());
     while (lookup.bits[slot] != bits) {
-      if (lookup.bits[slot] == kFree) return kMissing32;
+      if (lookup.bits[slot] == kFreeSlot) return kMissing32;
       slot = (slot + 1) & (lookup.bits.size() - 1);
     }
     return lookup.codes[slot];

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "cpu.hpp"
 
 namespace oldgrowth {
 namespace {
@@ -16,8 +14,6 @@ void sort_baseline(std::uint32_t* in, std::size_t n, std::uint32_t* out) {
 }
 
 #if defined(__x86_64__)
-
-#define OLDGROWTH_AVX2 [[gnu::target("avx2")]]
 
 // Up to this many keys are ranked: for each, the smaller ones are counted.
 constexpr std::size_t kRanked = 24;
@@ -155,8 +151,7 @@ ShortSort short_sort_baseline() { return sort_baseline; }
 
 ShortSort short_sort() {
 #if defined(__x86_64__)
-  static const bool avx2 = __builtin_cpu_supports("avx2");
-  if (avx2) return sort_avx2;
+  if (has_avx2()) return sort_avx2;
 #endif
   return sort_baseline;
 }

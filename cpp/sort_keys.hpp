@@ -1,6 +1,7 @@
 // Sorting the keys of a node: unsigned words with a code in the upper half and a payload in the lower.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>

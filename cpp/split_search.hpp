@@ -1,12 +1,15 @@
 // The search for one feature's best split of a node. Large nodes with few codes count into bins; others
 // sort short words that carry code and payload together. Both visit the same boundaries in the same
-// order, so which one is taken never changes the result.
+// order. With whole weights the scores are exact, so which one is taken does not change the result; sums of
+// other weights and of values may round differently.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -141,7 +144,7 @@ class SplitSearch {
            rules_.balance * apart / static_cast<double>(n_);
   }
 
-  void take(double score, Code last, Code next, float drawn) {
+  void take(double score, Code last, Code next, float drawn, double left_weight) {
     best_->score = score;
     best_->decrease = stats_.decrease(score_);
     best_->feature = feature_;
@@ -149,15 +152,15 @@ class SplitSearch {
     best_->first_right = next;
     best_->drawn = drawn;
     __builtin_prefetch(block_->values[feature_] + last);  // for the threshold, if this remains the best
-    // Without missing rows to learn from, a missing value follows the larger side, as in scikit-learn.
-    best_->missing_left = n_missing_ > 0 ? missing_left_ : n_left_ > n_ - n_left_;
+    // Without missing rows to learn from, a missing value follows the heavier side.
+    best_->missing_left = n_missing_ > 0 ? missing_left_ : 2 * left_weight > stats_.weight();
     best_->perfect = n_ == 2 || (rules_.balance == 0 && score_ >= stats_.highest_score());
   }
   void take(double score, Code last, Code next) {
     if (at_random())
-      take(score, static_cast<Code>(drawn_.last), next, drawn_.threshold);
+      take(score, static_cast<Code>(drawn_.last), next, drawn_.threshold, stats_.left_weight());
     else
-      take(score, last, next, std::numeric_limits<float>::quiet_NaN());
+      take(score, last, next, std::numeric_limits<float>::quiet_NaN(), stats_.left_weight());
   }
 
   void scan_sorted(std::size_t n) {
@@ -177,8 +180,7 @@ class SplitSearch {
                                                        rules_.min_samples_leaf, best_->score, unit_);
     if (found.better) {
       score_ = found.score;
-      n_left_ = found.n_left;
-      take(found.score, found.last, found.next, found.drawn);
+      take(found.score, found.last, found.next, found.drawn, found.weight_left);
     }
     return found.varies;
   }
@@ -293,7 +295,8 @@ class SplitSearch {
     for (std::size_t i = 0; i < present; ++i) stats_.move(payload(keys_[i]));
     n_left_ = present;
     const double score = allowed_score();
-    if (score > best_->score) take(score, highest_, highest_, std::numeric_limits<float>::infinity());
+    if (score > best_->score)
+      take(score, highest_, highest_, std::numeric_limits<float>::infinity(), stats_.left_weight());
   }
 
   Stats& stats_;

@@ -33,8 +33,12 @@ inline constexpr std::uint32_t kMaxCountedClasses = 1U << (16 - kWeightBits);
 
 inline double x_log2_x(double x) { return x > 0 ? x * std::log2(x) : 0.0; }
 
-// Classes, with small whole weights carried in the payload, or any weights looked up. Sums of whole numbers
-// are exact in a double, so counting needs no other type.
+// Classes, with small whole weights carried in the payload, or any weights looked up. A gini score is
+//
+//   sum over classes of (left in class * right weight - left weight * right in class)^2 / (left weight * right weight),
+//
+// the weighted decrease times the node's weight: it does not lose small gains in large sums. Of whole weights it is an
+// exact quotient.
 template <bool counts, Criterion criterion>
 class ClassStats {
  public:
@@ -46,6 +50,7 @@ class ClassStats {
     std::uint32_t rows;
   };
   using Bin = std::conditional_t<counts, std::uint64_t, WeightedBin>;  // counted: rows << 32 | weight
+  using Sum = std::conditional_t<counts, std::int64_t, double>;
 
   explicit ClassStats(std::uint32_t n_classes)
       : counted_(counts ? n_classes : 0),
@@ -56,13 +61,11 @@ class ClassStats {
   }
 
   void use(const Targets& targets) { targets_ = &targets; }
-  void set_unit_weights(bool unit) { unit_weights_ = unit; }
-  bool unit_weights() const { return unit_weights_; }  // all rows of the tree weigh one
   std::size_t bins_per_code() const { return total_.size(); }
 
   void clear() {
     std::fill(counted_.begin(), counted_.end(), 0);
-    std::fill(total_.begin(), total_.end(), 0.0);
+    if constexpr (!counts) std::fill(total_.begin(), total_.end(), 0.0);
     weight_ = 0;
   }
   void add(std::uint32_t payload) {
@@ -75,48 +78,45 @@ class ClassStats {
   }
   // After the last add(): what does not change while splits are tried.
   void close() {
-    classes_present_ = 0;
+    present_.clear();
     squares_ = 0;
-    for (std::size_t k = 0; k < counted_.size(); ++k) weight_ += total_[k] = weight_of(counted_[k]);
-    for (const double w : total_) {
-      classes_present_ += w > 0;
-      squares_ += w * w;
+    if constexpr (counts)
+      for (std::size_t k = 0; k < counted_.size(); ++k) weight_ += total_[k] = sum_of(counted_[k]);
+    for (std::uint32_t k = 0; k < total_.size(); ++k) {
+      if (total_[k] > 0) present_.push_back(k);
+      squares_ += total_[k] * total_[k];
     }
-    parent_ = criterion == Criterion::entropy ? logs() - x_log2_x_fast(weight_) : squares_ / weight_;
+    if constexpr (criterion == Criterion::entropy) parent_ = logs() - x_log2_x_fast(weight_);
     if constexpr (kCountedGini) close_node();
   }
-  bool pure() const { return classes_present_ <= 1; }
-  double weight() const { return weight_; }
-  double left_weight() const { return left_weight_; }
+  bool pure() const { return present_.size() <= 1; }
+  double weight() const { return static_cast<double>(weight_); }
+  double left_weight() const { return static_cast<double>(left_weight_); }
 
   void all_right() {
-    std::fill(left_.begin(), left_.end(), 0.0);
+    std::fill(left_.begin(), left_.end(), Sum{0});
     left_weight_ = 0;
     left_squares_ = 0;
     right_squares_ = squares_;
   }
   void move(std::uint32_t payload) {
     const std::uint32_t k = class_of(payload);
-    const double w = weight_of(payload);
-    if constexpr (criterion == Criterion::gini) {
+    const Sum w = weight_of(payload);
+    if constexpr (kCountedGini) {
       left_squares_ += w * (2 * left_[k] + w);
       right_squares_ -= w * (2 * (total_[k] - left_[k]) - w);
     }
     left_[k] += w;
     left_weight_ += w;
   }
-  void recount() {
+  void move(const Bin* bins) {
     left_weight_ = left_squares_ = right_squares_ = 0;
     for (std::size_t k = 0; k < total_.size(); ++k) {
-      const double l = left_[k], r = total_[k] - l;
+      const Sum l = left_[k] += sum_of(bins[k]), r = total_[k] - l;
       left_weight_ += l;
       left_squares_ += l * l;
       right_squares_ += r * r;
     }
-  }
-  void move(const Bin* bins) {
-    for (std::size_t k = 0; k < left_.size(); ++k) left_[k] += weight_of(bins[k]);
-    recount();
   }
   void fill(Bin* bins, std::uint32_t payload) const {
     Bin& bin = bins[class_of(payload)];
@@ -147,88 +147,88 @@ class ClassStats {
   }
 
   double score() const {
-    const double wl = left_weight_, wr = weight_ - left_weight_;
+    const Sum wl = left_weight_, wr = weight_ - left_weight_;
     if constexpr (criterion == Criterion::entropy) {
       double sum = -x_log2_x_fast(wl) - x_log2_x_fast(wr);
-      for (std::size_t k = 0; k < total_.size(); ++k)
-        if (total_[k] > 0) sum += x_log2_x_fast(left_[k]) + x_log2_x_fast(total_[k] - left_[k]);
+      for (const std::uint32_t k : present_) sum += x_log2_x_fast(left_[k]) + x_log2_x_fast(total_[k] - left_[k]);
       return sum;
-    }
-    if constexpr (kCountedGini) {
+    } else if constexpr (counts) {
+      using Wide = __int128;
+      const Wide apart = weight_ * (static_cast<Wide>(left_squares_) * wr + static_cast<Wide>(right_squares_) * wl) -
+                         static_cast<Wide>(squares_) * wl * wr;
+      return static_cast<double>(apart) / static_cast<double>(wl * wr);
+    } else {
       double sum = 0;
-      for (std::size_t k = 0; k < total_.size(); ++k) {
-        const double apart = left_[k] * weight_ - wl * total_[k];
+      for (const std::uint32_t k : present_) {
+        const double apart = left_[k] * wr - wl * (total_[k] - left_[k]);
         sum += apart * apart;
       }
       return sum / (wl * wr);
     }
-    return (left_squares_ * wr + right_squares_ * wl) / (wl * wr);
   }
   // Whether the score can be higher than `limit`: spares most divisions. The margin covers the rounding.
   bool may_exceed(double limit) const {
-    if (criterion == Criterion::entropy || std::isinf(limit)) return true;
-    const double wl = left_weight_, wr = weight_ - left_weight_;
-    const double squares = kCountedGini ? (limit + squares_) / weight_ : limit;
-    return left_squares_ * wr + right_squares_ * wl >= squares * (1 - 1e-12) * (wl * wr);
+    if (!kCountedGini || std::isinf(limit)) return true;
+    const auto wl = static_cast<double>(left_weight_), wr = static_cast<double>(weight_ - left_weight_);
+    const double squares = (limit + static_cast<double>(squares_)) / static_cast<double>(weight_);
+    return static_cast<double>(left_squares_) * wr + static_cast<double>(right_squares_) * wl >=
+           squares * (1 - 1e-12) * (wl * wr);
   }
-  double decrease(double score) const { return kCountedGini ? score / weight_ : score - parent_; }
+  double decrease(double score) const { return criterion == Criterion::gini ? score / weight() : score - parent_; }
   // No split of this node can score higher.
   double highest_score() const {
-    if (kCountedGini) return weight_ * weight_ - squares_;
-    return criterion == Criterion::entropy ? 0.0 : weight_;
+    return criterion == Criterion::gini ? static_cast<double>(weight_ * weight_ - squares_) : 0.0;
   }
   // The node for the vector kernels, or none if it is too large for them.
   const CountedNode* counted_node() const { return fits_vectors_ ? &node_ : nullptr; }
 
-  std::uint32_t only_class() const {
-    return static_cast<std::uint32_t>(std::max_element(total_.begin(), total_.end()) - total_.begin());
-  }
+  std::uint32_t only_class() const { return present_.front(); }
   std::size_t n_classes() const { return total_.size(); }
-  std::uint64_t counted(std::size_t k) const { return counted_[k]; }  // rows << 32 | weight of a class
-  double share(std::size_t k) const { return total_[k] / weight_; }
+  double share(std::size_t k) const { return static_cast<double>(total_[k]) / weight(); }
 
   std::uint32_t class_of(std::uint32_t payload) const {
     return counts ? payload >> kWeightBits : targets_->classes[payload];
   }
-  double weight_of(std::uint32_t payload) const {
-    return counts ? static_cast<double>(payload & kWeightMask) : targets_->weights[payload];
+  Sum weight_of(std::uint32_t payload) const {
+    if constexpr (counts)
+      return payload & kWeightMask;
+    else
+      return targets_->weights[payload];
   }
 
  private:
-  static double weight_of(const WeightedBin& bin) { return bin.weight; }
-  static double weight_of(std::uint64_t bin) { return static_cast<double>(static_cast<std::uint32_t>(bin)); }
+  static double sum_of(const WeightedBin& bin) { return bin.weight; }
+  static std::int64_t sum_of(std::uint64_t bin) { return static_cast<std::uint32_t>(bin); }
 
-  double x_log2_x_fast(double x) const {
-    if (counts && x < static_cast<double>(log_table_.size())) return log_table_[static_cast<std::size_t>(x)];
-    return x_log2_x(x);
+  double x_log2_x_fast(Sum x) const {
+    if (counts && x < static_cast<Sum>(log_table_.size())) return log_table_[static_cast<std::size_t>(x)];
+    return x_log2_x(static_cast<double>(x));
   }
   double logs() const {
     double sum = 0;
-    for (const double w : total_) sum += x_log2_x_fast(w);
+    for (const Sum w : total_) sum += x_log2_x_fast(w);
     return sum;
   }
 
   void close_node() {
-    fits_vectors_ = classes_present_ <= kVectorClasses && weight_ <= kVectorWeight;
+    fits_vectors_ = present_.size() <= kVectorClasses && weight_ <= kVectorWeight;
     if (!fits_vectors_) return;
     node_.weight = static_cast<std::int32_t>(weight_);
-    node_.n_classes = 0;
-    for (std::uint32_t k = 0; k < counted_.size(); ++k) {
-      if (counted_[k] == 0) continue;
-      node_.classes[node_.n_classes] = k;
-      node_.totals[node_.n_classes] = static_cast<std::int32_t>(counted_[k]);
-      node_.rows[node_.n_classes++] = counted_[k] >> 32;
+    node_.n_classes = present_.size();
+    for (std::size_t s = 0; s < present_.size(); ++s) {
+      node_.classes[s] = present_[s];
+      node_.totals[s] = static_cast<std::int32_t>(total_[present_[s]]);
+      node_.rows[s] = counted_[present_[s]] >> 32;
     }
   }
 
   const Targets* targets_ = nullptr;
   std::vector<std::uint64_t> counted_;
-  std::vector<double> total_, left_;
+  std::vector<Sum> total_, left_;
+  std::vector<std::uint32_t> present_;  // the classes of this node
   std::vector<double> log_table_;
-  double weight_ = 0, left_weight_ = 0;
-  double squares_ = 0, left_squares_ = 0, right_squares_ = 0;
-  std::uint32_t classes_present_ = 0;
-  bool unit_weights_ = false;
+  Sum weight_ = 0, left_weight_ = 0;
+  Sum squares_ = 0, left_squares_ = 0, right_squares_ = 0;
   bool fits_vectors_ = false;
   CountedNode node_;
   double parent_ = 0;

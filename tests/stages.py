@@ -10,7 +10,8 @@ import numpy as np
 from helpers import make_data
 from oldgrowth import RandomForestClassifier, SubsetForestClassifier
 from oldgrowth.datasets import ArrayDataset
-from oldgrowth.params import make_plan
+from oldgrowth.facts import FactFinder
+from oldgrowth.params import Planner
 from oldgrowth.plan import Plan
 from oldgrowth.progress import StageProgress
 
@@ -19,14 +20,17 @@ PROGRESS = StageProgress("test", 1)
 
 def small_data(n: int = 2000, seed: int = 0, weights: np.ndarray | None = None) -> ArrayDataset:
     x, y = make_data(n, 7, 3, seed)
-    return ArrayDataset(x, y.astype(np.float64), weights)
+    return ArrayDataset(x, y.astype(np.float64), 3, weights)
 
 
 def small_plan(data: ArrayDataset, subsets: bool = False, **params: Any) -> Plan:
     defaults = {"n_estimators": 6, "random_state": 0, "n_jobs": 2}
     sizes = {"subset_size": 300} if subsets else {"bucket_size": 200, "top_sample": 500}
     kind = SubsetForestClassifier if subsets else RandomForestClassifier
-    return make_plan(kind(**(defaults | sizes | params)).get_params(), data, 3, (), False)
+    planner = Planner(kind(**(defaults | sizes | params)).get_params(), False, classification=True)
+    finder = FactFinder(data.n_features, classification=True)
+    finder.add(data.targets, data.weights)
+    return planner.plan(finder.facts(3), np.arange(3))
 
 
 def pool() -> ThreadPoolExecutor:

@@ -121,3 +121,16 @@ def test_oob_scores_are_like_sklearns() -> None:
     theirs_r = ensemble.RandomForestRegressor(60, oob_score=True, random_state=0).fit(x, y)
     ours_r = oldgrowth.RandomForestRegressor(60, oob_score=True, random_state=0).fit(x, y + 1e6)
     assert ours_r.oob_score_ == pytest.approx(theirs_r.oob_score_, abs=0.03)
+
+
+@pytest.mark.parametrize("ratio", [1e3, 1e6, 1e9])
+def test_very_unequal_weights_do_not_peel_off_row_by_row(ratio: float) -> None:
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(5000, 6)).astype(np.float32)
+    y = rng.integers(0, 6, 5000)
+    weights = dict.fromkeys(range(6), 1 / 3) | {1: ratio / 3}
+    ours = oldgrowth.RandomForestClassifier(
+        1, bootstrap=False, max_features=None, class_weight=weights, random_state=0
+    ).fit(x, y)
+    assert ours.fit_report_.depth < 150  # scikit-learn's: 62 to 76, as long as it grows the tree to its end
+    assert ours.score(x, y) == 1

@@ -86,7 +86,7 @@ class StoreSuite(ABC):
         plan = small_plan(data)
         bootstrap = _core.Bootstrap(True, 1.0, 0)
         rows = np.flatnonzero(buckets == 2).astype(np.uint32)
-        alone = ArrayDataset(data.take(rows), data.targets[rows])
+        alone = ArrayDataset(data.take(rows), data.targets[rows], 3)
         with pool() as threads:
             sampled = sample(alone, plan, threads, PROGRESS)
             whole = distribute(alone, sampled, [], small_plan(alone, subsets=True), threads, PROGRESS)

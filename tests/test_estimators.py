@@ -468,3 +468,21 @@ def test_limits_of_the_formats_are_refused() -> None:
 
 def test_version_is_known() -> None:
     assert oldgrowth.__version__
+
+
+def test_weights_equal_repetitions_for_unseen_missing_values_too() -> None:
+    x, y = make_data(1000, 3, 3, seed=7)  # without missing values
+    missing = x.copy()
+    missing[np.random.default_rng(0).random(x.shape) < 0.3] = np.nan
+    model = RandomForestClassifier(10, random_state=0)
+    weighted = model.fit(x, y, sample_weight=np.full(1000, 3.0)).predict_proba(missing)
+    repeated = model.fit(np.repeat(x, 3, axis=0), np.repeat(y, 3)).predict_proba(missing)
+    np.testing.assert_array_equal(weighted, repeated)
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.99, 1.01, 1.5])
+def test_weights_near_one_leave_as_many_rows_out_of_a_bootstrap(weight: float) -> None:
+    x, y = make_data(2000, 6, 3, seed=8)
+    one = RandomForestClassifier(20, random_state=0).fit(x, y)
+    other = RandomForestClassifier(20, random_state=0).fit(x, y, sample_weight=np.full(2000, weight))
+    assert other.forest_.n_nodes == pytest.approx(one.forest_.n_nodes, rel=0.03)

@@ -58,7 +58,7 @@ def test_records_are_as_narrow_as_the_values_allow() -> None:
         ],
         axis=1,
     )
-    data = ArrayDataset(x, np.zeros(n))
+    data = ArrayDataset(x, np.zeros(n), 3)
     with pool() as threads:
         codec = sample(data, small_plan(data), threads, PROGRESS).codec
     assert codec.widths == [1, 2, 4, 1]

@@ -57,7 +57,7 @@ def test_depths_of_split_buckets() -> None:
 
 def test_rows_that_cannot_be_told_apart_stay_together() -> None:
     x = np.repeat([[0.0, 0.0], [1.0, 5.0]], [1990, 10], axis=0)
-    data = ArrayDataset(x, np.arange(2000) % 3.0)
+    data = ArrayDataset(x, np.arange(2000) % 3.0, 3)
     store, tops, _, _ = split(data)
     for i in range(len(tops)):
         assert sorted(store.sizes(i).tolist()) == [10, 1990]

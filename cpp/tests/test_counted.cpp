@@ -51,12 +51,12 @@ Case make_case(std::uint64_t seed) {
 
 bool equal(const CountedBest& a, const CountedBest& b) {
   return a.found == b.found &&
-         (!a.found || (a.score == b.score && a.last_left == b.last_left && a.rows_left == b.rows_left));
+         (!a.found || (a.score == b.score && a.last_left == b.last_left && a.weight_left == b.weight_left));
 }
 
 bool equal(const CountedSearch::Found& a, const CountedSearch::Found& b) {
   return a.varies == b.varies && a.better == b.better &&
-         (!a.better || (a.score == b.score && a.last == b.last && a.next == b.next && a.n_left == b.n_left));
+         (!a.better || (a.score == b.score && a.last == b.last && a.next == b.next && a.weight_left == b.weight_left));
 }
 
 void key_scans_agree(const Case& made, std::size_t min_leaf, double start) {

@@ -10,15 +10,14 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import column_or_1d
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .datasets import ArrayDataset
-from .errors import DataError, ParameterError
+from .errors import DataError
 from .fit import Fitted, fit_forest
 from .forest import Forest
-from .params import jobs_of, make_plan
+from .params import Planner, jobs_of
 from .predict import apply, predict_sums
 from .report import FitReport
 
@@ -95,7 +94,7 @@ class _ForestBase(BaseEstimator):
         if without:
             warnings.warn(
                 f"{without} rows were seen by every tree and have no out-of-bag prediction (NaN): "
-                "more trees would help.",
+                "more trees, or weights with a mean of 1, would help.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -122,33 +121,17 @@ class Classifier(ClassifierMixin, _ForestBase):
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self.n_classes_ = len(self.classes_)
-        data = ArrayDataset(x, codes.astype(np.float64), weights, self._names())
-        class_weights = self._class_weights(y if data.kept is None else y[data.kept])
-        plan = make_plan(self.get_params(), data, self.n_classes_, class_weights, self._random_thresholds)
-        fitted = fit_forest(data, plan, int(self.verbose))
+        data = ArrayDataset(x, codes.astype(np.float64), self.n_classes_, weights, self._names())
+        planner = Planner(self.get_params(), self._random_thresholds, classification=True)
+        fitted = fit_forest(data, planner, self.classes_, int(self.verbose))
         self._keep(fitted)
-        if plan.oob:
+        if fitted.oob is not None:
             self.oob_decision_function_ = self._oob_rows(fitted, data, len(y))
             seen = ~np.isnan(self.oob_decision_function_[:, 0])
             guess = self.classes_[np.nan_to_num(self.oob_decision_function_[seen]).argmax(axis=1)]
             score = self.oob_score if callable(self.oob_score) else accuracy_score
             self.oob_score_ = score(y[seen], guess) if seen.any() else np.nan
         return self
-
-    def _class_weights(self, y: npt.NDArray[Any]) -> tuple[float, ...]:
-        given = self.class_weight
-        if given is None:
-            return ()
-        known = isinstance(given, str) and given in ("balanced", "balanced_subsample")
-        if not known and not isinstance(given, dict):
-            raise ParameterError("class_weight", given, "a dict, 'balanced', 'balanced_subsample' or None")
-        if not known and not all(np.isfinite(w) and w >= 0 for w in given.values()):
-            raise ParameterError("class_weight", given, "a dict of finite weights of at least 0")
-        present = np.unique(y)
-        weights = compute_class_weight(given if isinstance(given, dict) else "balanced", classes=present, y=y)
-        full = np.ones(len(self.classes_))
-        full[np.searchsorted(self.classes_, present)] = weights
-        return tuple(full.tolist())
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """The mean over the trees of each class's share in the leaf, or share of votes if voting='hard'."""
@@ -182,11 +165,11 @@ class Regressor(RegressorMixin, _ForestBase):
             A row of weight 3 counts like three equal rows; a row of weight 0 is left out.
         """
         x, y, weights = self._check_training_data(X, y, sample_weight, numeric=True)
-        data = ArrayDataset(x, np.asarray(y, dtype=np.float64), weights, self._names())
-        plan = make_plan(self.get_params(), data, 0, (), self._random_thresholds)
-        fitted = fit_forest(data, plan, int(self.verbose))
+        data = ArrayDataset(x, np.asarray(y, dtype=np.float64), 0, weights, self._names())
+        planner = Planner(self.get_params(), self._random_thresholds, classification=False)
+        fitted = fit_forest(data, planner, None, int(self.verbose))
         self._keep(fitted)
-        if plan.oob:
+        if fitted.oob is not None:
             self.oob_prediction_ = self._oob_rows(fitted, data, len(y))[:, 0]
             seen = ~np.isnan(self.oob_prediction_)
             score = self.oob_score if callable(self.oob_score) else r2_score

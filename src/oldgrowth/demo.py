@@ -58,10 +58,8 @@ def run_demo(size: int, trees: int, seed: int, output: Path, console: Console) -
     console.print()
     console.print(stage_table(outcome.report))
     report = outcome.report
-    console.print(
-        f"{report.trees} fully-grown trees on {report.top_trees} top trees, {report.buckets:,} buckets, "
-        f"{report.nodes:,} nodes."
-    )
+    groups = f"on {report.top_trees} top trees, {report.buckets:,} buckets" if report.top_trees else "in one bucket"
+    console.print(f"{report.trees} fully-grown trees {groups}, {report.nodes:,} nodes.")
     console.print()
     console.print(recall_table(outcome))
     console.print(
@@ -121,12 +119,11 @@ def recall_table(outcome: Outcome) -> Table:
 
 
 def _picture(outcome: Outcome, output: Path, console: Console) -> None:
-    height, width = outcome.scene.shape
-    title = f"{height * width:,} pixels, {outcome.report.trees} fully-grown trees"
+    title = f"{outcome.report.trees} fully-grown trees, learned from {outcome.report.rows:,} pixels"
     try:
         save_picture(output, outcome.scene, outcome.test, outcome.forest_map, outcome.subsets_map, title)
     except ImportError:
-        message = "No picture, as matplotlib is not installed: pip install 'oldgrowth[plot]' brings it."
+        message = "No picture, as matplotlib is not installed: pip install matplotlib brings it."
         console.print(message, markup=False)
         return
     console.print(f"Picture saved to {output}", markup=False, soft_wrap=True)

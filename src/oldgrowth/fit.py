@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from .distribute import distribute
 from .forest import Forest, assemble
 from .grow import BottomTree, grow
 from .oob import OutOfBag
-from .plan import Plan
+from .params import Planner
 from .report import FitReport, Recorder
 from .sample import sample
 from .split_large import split_large_buckets
@@ -32,14 +33,18 @@ class Fitted:
     oob: npt.NDArray[np.float64] | None  # mean prediction of each row by the trees that did not see it
 
 
-def fit_forest(data: ArrayDataset, plan: Plan, verbose: int) -> Fitted:
-    recorder = Recorder(verbose)
+def fit_forest(
+    data: ArrayDataset, planner: Planner, classes: npt.NDArray[Any] | None, verbose: int
+) -> Fitted:
     n = data.n_rows
-    trees_of_tops = plan.trees_of_tops(n)
-    oob = OutOfBag(n, plan) if plan.oob else None
-    with _pool(plan.n_jobs) as pool:
+    expected = planner.expect(n, data.n_features)  # refuses what is not possible before any work is done
+    recorder = Recorder(verbose)
+    with _pool(expected.n_jobs) as pool:
         with recorder.stage("sample", n) as progress:
-            sampled = sample(data, plan, pool, progress)
+            sampled = sample(data, expected, pool, progress)
+        plan = planner.plan(sampled.facts, classes)
+        trees_of_tops = plan.trees_of_tops(n)
+        oob = OutOfBag(n, plan) if plan.oob else None
         with recorder.stage("top trees", sum(len(rows) for rows in sampled.top_samples)) as progress:
             tops = grow_top_trees(data, sampled, plan, pool, progress)
         with recorder.stage("distribute", n) as progress:

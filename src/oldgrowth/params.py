@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
 
 from . import _core
-from .datasets import ArrayDataset
 from .errors import ParameterError
+from .facts import Facts
 from .plan import (
     AUTO_BALANCE,
     AUTO_BUCKET_SIZE,
@@ -113,14 +114,10 @@ def _auto(name: str, value: Any, auto: int, low: int) -> int:
 
 
 def make_plan(
-    params: dict[str, Any],
-    data: ArrayDataset,
-    n_classes: int,
-    class_weights: tuple[float, ...],
-    random_thresholds: bool,
+    params: dict[str, Any], facts: Facts, seed: int, class_weights: tuple[float, ...], random_thresholds: bool
 ) -> Plan:
-    """Resolve an estimator's parameters for its data; raises before any work is done."""
-    n, d = data.n_rows, data.n_features
+    """Resolve an estimator's parameters for its data."""
+    n, d, n_classes = facts.n_rows, facts.n_features, facts.n_classes
     subsets = "subset_size" in params
     auto_bucket = n if AUTO_BUCKET_SIZE < n <= AUTO_ONE_BUCKET else AUTO_BUCKET_SIZE
     criteria = ("gini", "entropy", "log_loss") if n_classes else ("squared_error",)
@@ -132,8 +129,8 @@ def make_plan(
     )
     bootstrap = flag("bootstrap", params["bootstrap"])
     oob_score = params["oob_score"]
-    if not callable(oob_score):
-        flag("oob_score", oob_score)
+    if not callable(oob_score) and not isinstance(oob_score, bool | np.bool_):
+        raise ParameterError("oob_score", oob_score, "True, False or a metric to call")
     if oob_score and not bootstrap and not subsets:
         raise ParameterError("oob_score", oob_score, "False unless bootstrap=True")
     size_name = "subset_size" if subsets else "top_sample"
@@ -155,7 +152,7 @@ def make_plan(
     if not isinstance(verbose, bool | np.bool_):
         whole("verbose", verbose, 0)
     rows = top_sample if subsets else n  # that a tree is grown on
-    offset, scale, impurity_scale = (0.0, 1.0, 1.0) if n_classes else _centre(data.targets)
+    offset, scale = (0.0, 1.0) if n_classes else _centre(facts.low, facts.high)
     return Plan(
         n_estimators=whole("n_estimators", params["n_estimators"], 1),
         trees_per_top=1 if subsets else whole("trees_per_top", params["trees_per_top"], 1),
@@ -180,10 +177,9 @@ def make_plan(
         hard_votes=one_of("voting", params.get("voting", "soft"), ("soft", "hard")) == "hard",
         subsets=subsets,
         chunk_size=_auto("chunk_size", params["chunk_size"], auto_chunk_size(d), 1),
-        seed=seed_of(params["random_state"]),
+        seed=seed,
         n_jobs=jobs_of(params["n_jobs"]),
-        total_weight=_total_weight(data, class_weights) * sample_mean * rows / n,
-        impurity_scale=impurity_scale,
+        total_weight=_total_weight(facts, class_weights) * sample_mean * rows / n,
         target_offset=offset,
         target_scale=scale,
     )
@@ -195,19 +191,62 @@ def _leaf_rows(min_samples_leaf: Any, n: int) -> int:
     return rows_or_share("min_samples_leaf", min_samples_leaf, n, 1)
 
 
-def _total_weight(data: ArrayDataset, class_weights: tuple[float, ...]) -> float:
+def _total_weight(facts: Facts, class_weights: tuple[float, ...]) -> float:
     """The weight of all rows in a tree without bootstrap."""
-    if not class_weights:
-        return float(data.n_rows if data.weights is None else data.weights.sum())
-    rows = np.asarray(class_weights)[data.targets.astype(np.intp)]
-    return float(rows.sum() if data.weights is None else rows @ data.weights)
+    return math.fsum(facts.class_weight * class_weights) if class_weights else facts.weight
 
 
-def _centre(targets: npt.NDArray[np.float64]) -> tuple[float, float, float]:
-    """Of a regression's targets: the middle of their range, a scale that brings them into [-1, 1], and their
-    variance there. A power of two scales without rounding, and nothing can overflow then.
+def _centre(low: float, high: float) -> tuple[float, float]:
+    """Of a regression's targets: the middle of their range, and a scale that brings them into [-1, 1].
+
+    A power of two scales without rounding, and nothing can overflow then.
     """
-    low, high = float(targets.min()), float(targets.max())
-    offset = low / 2 + high / 2
     scale = 2.0 ** min(1023, math.ceil(math.log2(max(abs(low), abs(high), 2.0**-1000))))
-    return offset, scale, float((targets / scale).var()) or 1.0
+    return low / 2 + high / 2, scale
+
+
+class Planner:
+    """Makes plans from an estimator's parameters as facts become known. The seed is drawn once."""
+
+    def __init__(self, params: dict[str, Any], random_thresholds: bool, classification: bool) -> None:
+        self._params = params
+        self._random_thresholds = random_thresholds
+        self._seed = seed_of(params["random_state"])
+        self.classification = classification
+
+    def expect(self, n_rows: int, n_features: int) -> Plan:
+        """The plan as far as the number of rows decides; raises for parameters that are not possible."""
+        if self.classification:
+            _check_class_weight(self._params["class_weight"])
+        facts = Facts(n_rows, n_features, 2 if self.classification else 0)
+        return make_plan(self._params, facts, self._seed, (), self._random_thresholds)
+
+    def plan(self, facts: Facts, classes: npt.NDArray[Any] | None) -> Plan:
+        weights: tuple[float, ...] = ()
+        if classes is not None:
+            weights = _class_weights(self._params["class_weight"], classes, facts)
+        return make_plan(self._params, facts, self._seed, weights, self._random_thresholds)
+
+
+def _check_class_weight(given: Any) -> None:
+    known = isinstance(given, str) and given in ("balanced", "balanced_subsample")
+    if given is None or known:
+        return
+    if not isinstance(given, dict):
+        raise ParameterError("class_weight", given, "a dict, 'balanced', 'balanced_subsample' or None")
+    if not all(np.isfinite(w) and w >= 0 for w in given.values()):
+        raise ParameterError("class_weight", given, "a dict of finite weights of at least 0")
+
+
+def _class_weights(given: Any, classes: npt.NDArray[Any], facts: Facts) -> tuple[float, ...]:
+    """The weight of each class; one without rows weighs one."""
+    if given is None:
+        return ()
+    present = facts.class_rows > 0
+    rows = np.repeat(classes[present], np.minimum(facts.class_rows[present], 1))
+    weights = np.ones(len(classes))
+    if isinstance(given, dict):
+        weights[present] = compute_class_weight(given, classes=classes[present], y=rows)
+    else:
+        weights[present] = facts.class_rows.sum() / (present.sum() * facts.class_rows[present])
+    return tuple(weights.tolist())

@@ -29,16 +29,19 @@ def save_picture(
     """Draw and save; raises ImportError without matplotlib. The file appears whole or not at all."""
     from matplotlib.figure import Figure
 
-    centres = stands(scene)
-    zoom = _most_tested(scene, test, centres)
+    centres = [centre for centre in stands(scene) if _tested(scene, test, centre)] or stands(scene)
+    zoom = max(centres, key=lambda centre: _tested(scene, test, centre))
     bands, truth = _composite(scene), _paint(scene.truth)
-    forest, subsets = (_fade(_paint(labels), ~test) for labels in (forest_map, subsets_map))
+    # What a forest says of the pixels it learned from tells nothing: there the classes are drawn as they are.
+    forest, subsets = (
+        _fade(_paint(np.where(test, labels, scene.truth)), ~test) for labels in (forest_map, subsets_map)
+    )
     page = _Page(scene.shape)
     figure = Figure(figsize=(_PAGE_WIDTH, page.height), dpi=110, facecolor="white")
     wide = (
         (bands, "Bands: short-wave, near infrared, red"),
         (truth, "True classes"),
-        (forest, "Predicted by the forest (pale: trained on)"),
+        (forest, "Predicted by the forest (pale: learned from, as it is)"),
     )
     for i, (image, caption) in enumerate(wide):
         axes = figure.add_axes(page.wide(i))
@@ -105,10 +108,10 @@ def stands(scene: Scene) -> list[tuple[int, int]]:
     return sorted(middles)
 
 
-def _most_tested(scene: Scene, test: Bools, centres: list[tuple[int, int]]) -> tuple[int, int]:
-    """The stand with the most pixels that the forest was not trained on."""
+def _tested(scene: Scene, test: Bools, centre: tuple[int, int]) -> int:
+    """How many pixels of a stand the forest has not seen."""
     rare_test = (scene.truth == len(scene.class_names) - 1) & test
-    return max(centres, key=lambda centre: int(_around(rare_test, centre, (13, 13)).sum()))
+    return int(_around(rare_test, centre, (13, 13)).sum())
 
 
 def _around(
@@ -166,7 +169,7 @@ def _words(figure: Any, scene: Scene, title: str, page: _Page) -> None:
 
     left, right, top = page.across(_MARGIN), page.across(_PAGE_WIDTH - _MARGIN), page.down(0.4)
     figure.text(left, top, title, size=19, weight="bold", color=_INK, va="center")
-    note = f"Rings mark the stands of {scene.class_names[-1]}; the bold one is shown close up."
+    note = f"Rings mark the stands of {scene.class_names[-1]} to be found; the bold one is shown close up."
     figure.text(right, top, note, size=13, color=_FAINT, va="center", ha="right")
     shares = np.bincount(scene.truth.ravel(), minlength=len(scene.class_names)) / scene.truth.size
     handles = [

@@ -52,7 +52,6 @@ class Plan:
     seed: int
     n_jobs: int
     total_weight: float
-    impurity_scale: float = 1.0
     target_offset: float = 0.0  # the middle of the targets, from which out-of-bag sums are counted
     target_scale: float = 1.0
 
@@ -98,7 +97,6 @@ class Plan:
         rules.min_impurity_decrease = self.min_impurity_decrease
         rules.total_weight = self.total_weight
         rules.random_thresholds = self.random_thresholds
-        rules.impurity_scale = self.impurity_scale
         rules.target_scale = self.target_scale
         return rules
 

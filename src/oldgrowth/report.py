@@ -70,8 +70,10 @@ class FitReport:
         if self.buckets > 1:
             lines.append(
                 f"{self.buckets:,} buckets of {sizes['0%']:,} to {sizes['100%']:,} rows, "
-                f"median {sizes['50%']:,}" + (f"; {self.buckets_split:,} were split again" * (self.buckets_split > 0))
+                f"median {sizes['50%']:,}"
             )
+        if self.buckets_split:
+            lines.append(f"{self.buckets_split:,} buckets were split again: they came out too large")
         lines.append(f"peak memory of the process {human_bytes(self.peak_memory)}")
         return "\n".join(lines)
 

@@ -30,7 +30,7 @@ class _Large:
 def split_large_buckets(
     store: BucketStore, tops: list[TopTree], plan: Plan, pool: Executor
 ) -> tuple[list[TopTree], int]:
-    """The top trees with all large buckets split, as far as their rows can be told apart, and how many were."""
+    """The top trees with large buckets split, as far as rows can be told apart, and how many were."""
     tops = list(tops)
     whole: set[tuple[int, int]] = set()  # first rows of buckets that cannot be split
     n_split = 0
@@ -47,9 +47,7 @@ def split_large_buckets(
             if tree.n_buckets == 1:
                 whole.add((bucket.top, int(store.rows(bucket.top, bucket.bucket)[0])))
                 continue
-            parts = pool.map(
-                partial(_route, store, bucket, tree), range(0, bucket.rows, _ROWS_AT_A_TIME)
-            )
+            parts = pool.map(partial(_route, store, bucket, tree), range(0, bucket.rows, _ROWS_AT_A_TIME))
             store.split(bucket.top, bucket.bucket, np.concatenate(list(parts)), tree.n_buckets)
             tops[bucket.top] = tops[bucket.top].grafted(bucket.bucket, tree)
             n_split += 1

@@ -86,9 +86,7 @@ def _grow_top_tree(
     return grow_on_sample(bucket, data.n_rows, plan, top)
 
 
-def grow_on_sample(
-    bucket: _core.Bucket, n_rows: int, plan: Plan, number: int, depth: int = 0
-) -> TopTree:
+def grow_on_sample(bucket: _core.Bucket, n_rows: int, plan: Plan, number: int, depth: int = 0) -> TopTree:
     """A tree on a sample of n_rows; `number` keys its randomness, its root is `depth` deep already."""
     rules = plan.top_rules(bucket.rows / n_rows)
     nodes, depths, importances = _core.grow_top(

@@ -19,6 +19,7 @@ class Chunk:
     first_row: int
     x: npt.NDArray[np.float32]
     targets: npt.NDArray[np.float64]
+    weights: npt.NDArray[np.float64] | None
 
     @property
     def rows(self) -> int:
@@ -48,16 +49,21 @@ def as_float32(
 
 
 class ArrayDataset:
-    """Rows of X with their targets (class numbers or values) and weights; weight zero is passed over."""
+    """Rows of X with their targets (class numbers or values) and weights; weight zero is passed over.
+
+    `n_classes` is 0 for values.
+    """
 
     def __init__(
         self,
         x: npt.NDArray[np.generic],
         targets: npt.NDArray[np.float64],
+        n_classes: int,
         weights: npt.NDArray[np.float64] | None = None,
         names: npt.NDArray[np.object_] | None = None,
     ) -> None:
         self._x = x
+        self.n_classes = n_classes
         self._names = names
         self.kept: npt.NDArray[np.intp] | None = None
         if weights is not None and not weights.all():
@@ -80,7 +86,8 @@ class ArrayDataset:
             part = self._x[first:last] if self.kept is None else self._x[self.kept[first:last]]
             numbers = range(first, last) if self.kept is None else self.kept[first:last]
             x, _ = as_float32(part, numbers, self._names)
-            yield Chunk(first, x, self.targets[first:last])
+            weights = None if self.weights is None else self.weights[first:last]
+            yield Chunk(first, x, self.targets[first:last], weights)
 
     def take(self, rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.float32]:
         """The rows of these numbers."""

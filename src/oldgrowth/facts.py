@@ -1,0 +1,101 @@
+"""What the first pass learns of all rows together: how many, of which classes or range, of what weight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`class_rows` and `class_weight` have a place for each class; low and high are for a regression."""
+
+    n_rows: int
+    n_features: int
+    n_classes: int
+    class_rows: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    class_weight: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    weight: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+
+
+class FactFinder:
+    """Adds up facts chunk by chunk; how the rows were cut into chunks does not show in the result."""
+
+    def __init__(self, n_features: int, classification: bool) -> None:
+        self._n_features = n_features
+        self._classification = classification
+        self.n_rows = 0
+        self._class_rows = np.zeros(0, dtype=np.int64)
+        self._weight: dict[int, ExactSum] = {}  # of each class; of all rows in a regression
+        self._low, self._high = np.inf, -np.inf
+
+    def add(self, targets: npt.NDArray[np.float64], weights: npt.NDArray[np.float64] | None) -> None:
+        self.n_rows += len(targets)
+        if not self._classification:
+            self._low, self._high = min(self._low, targets.min()), max(self._high, targets.max())
+            if weights is not None:
+                self._weight.setdefault(0, ExactSum()).add(weights)
+            return
+        codes = targets.astype(np.intp)
+        counts = np.bincount(codes, minlength=len(self._class_rows))
+        counts[: len(self._class_rows)] += self._class_rows
+        self._class_rows = counts
+        if weights is not None:
+            for code in np.flatnonzero(np.bincount(codes)).tolist():
+                self._weight.setdefault(code, ExactSum()).add(weights[codes == code])
+
+    def facts(self, n_classes: int, order: npt.NDArray[np.intp] | None = None) -> Facts:
+        """All facts; `order` has the final number of each class as it was counted."""
+        rows, sums = np.zeros(n_classes, dtype=np.int64), np.zeros(n_classes)
+        if self._classification:
+            final = np.arange(len(self._class_rows)) if order is None else order
+            rows[final] = self._class_rows
+            for code, total in self._weight.items():
+                sums[final[code]] = total.value()
+        weighted = bool(self._weight)
+        everything = ExactSum.of(self._weight.values()) if weighted else float(self.n_rows)
+        return Facts(
+            self.n_rows,
+            self._n_features,
+            n_classes,
+            rows,
+            sums if weighted else rows.astype(np.float64),
+            everything,
+            float(self._low) if self.n_rows else 0.0,
+            float(self._high) if self.n_rows else 0.0,
+        )
+
+
+class ExactSum:
+    """A sum of doubles without rounding, so that their order does not matter."""
+
+    def __init__(self) -> None:
+        self._by_exponent: dict[int, int] = {}
+
+    def add(self, values: npt.NDArray[np.float64]) -> None:
+        mantissa, exponent = np.frexp(values)
+        whole = (mantissa * 2.0**53).astype(np.int64)
+        for e in np.unique(exponent).tolist():
+            here = whole[exponent == e]
+            high, low = here >> 26, here & (2**26 - 1)  # halves: their sums fit 64 bits
+            total = (int(high.sum()) << 26) + int(low.sum())
+            self._by_exponent[e] = self._by_exponent.get(e, 0) + total
+
+    def _exact(self) -> Fraction:
+        return sum(
+            (Fraction(total) * Fraction(2) ** (e - 53) for e, total in self._by_exponent.items()), Fraction()
+        )
+
+    def value(self) -> float:
+        return float(self._exact())
+
+    @staticmethod
+    def of(sums: Iterable[ExactSum]) -> float:
+        """The sum of sums."""
+        return float(sum((part._exact() for part in sums), Fraction()))
