@@ -111,7 +111,7 @@ def test_demo_without_matplotlib(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert run(SMALL) == 0
     out = capsys.readouterr().out
-    assert "pip install 'oldgrowth[plot]'" in out and "Test accuracy" in out
+    assert "pip install matplotlib" in out and "Test accuracy" in out
     assert "saved" not in out and not list(here.iterdir())
 
 
