@@ -58,7 +58,9 @@ def run_demo(size: int, trees: int, seed: int, output: Path, console: Console) -
     console.print()
     console.print(stage_table(outcome.report))
     report = outcome.report
-    groups = f"on {report.top_trees} top trees, {report.buckets:,} buckets" if report.top_trees else "in one bucket"
+    groups = "in one bucket"
+    if report.top_trees:
+        groups = f"on {report.top_trees} top trees, {report.buckets:,} buckets"
     console.print(f"{report.trees} fully-grown trees {groups}, {report.nodes:,} nodes.")
     console.print()
     console.print(recall_table(outcome))
