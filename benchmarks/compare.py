@@ -20,7 +20,7 @@ from typing import Any
 from rich.console import Console
 
 from compare_report import plot, print_tables
-from datasets import MissingDataError, load_set
+from datasets import load_or_say
 from machine import describe_machine
 from rivals import RIVALS, TREES
 
@@ -93,10 +93,8 @@ def write_sets(options: argparse.Namespace, folder: Path, console: Console) -> d
     """Write the arrays once for all workers; a set whose file is missing is skipped."""
     shapes = {}
     for name in options.sets:
-        try:
-            split = load_set(name, options.data, options.rows)
-        except MissingDataError as error:
-            console.print(str(error), highlight=False, soft_wrap=True)
+        split = load_or_say(name, options.data, options.rows, console)
+        if split is None:
             continue
         split.save(folder / name)
         train, test = split.x_train.shape, split.x_test.shape

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from rich.console import Console
 
 FloatArray = npt.NDArray[np.float32]
 LabelArray = npt.NDArray[np.int64]
@@ -48,6 +49,15 @@ class Split:
 
 def load_set(name: str, data: Path | None, rows: int | None = None) -> Split:
     return SETS[name](data, rows)
+
+
+def load_or_say(name: str, data: Path | None, rows: int | None, console: Console) -> Split | None:
+    """The set, or a word to the person why it is left out."""
+    try:
+        return load_set(name, data, rows)
+    except MissingDataError as error:
+        console.print(str(error), highlight=False, soft_wrap=True)
+        return None
 
 
 def covtype(data: Path | None, rows: int | None = None) -> Split:

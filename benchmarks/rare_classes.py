@@ -18,7 +18,7 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
-from datasets import FloatArray, LabelArray, MissingDataError, load_set
+from datasets import FloatArray, LabelArray, load_or_say
 from journal import Journal
 from sweep import ORDINARY, RARE, SCIKIT_LEARN, TREES, make_forest
 
@@ -30,10 +30,8 @@ FORESTS = {"oldgrowth": OURS, "one bucket": ORDINARY, "scikit-learn": SCIKIT_LEA
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     console = Console(width=max(Console().width, 100))
-    try:
-        split = load_set("kdd99", options.data, options.rows)
-    except MissingDataError as error:
-        console.print(str(error), highlight=False, soft_wrap=True)
+    split = load_or_say("kdd99", options.data, options.rows, console)
+    if split is None:
         return 1
     x, y = np.concatenate([split.x_train, split.x_test]), np.concatenate([split.y_train, split.y_test])
     journal = Journal(options.output / "rare_classes.jsonl", options.fresh)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from datasets import MissingDataError, Split, load_set
+from datasets import Split, load_or_say
 from journal import Journal
 from oldgrowth import RandomForestClassifier
 from sweep_report import plot, print_table
@@ -47,10 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
     warm_up()
     swept = {}
     for name in options.sets:
-        try:
-            split = load_set(name, options.data, options.rows)
-        except MissingDataError as error:
-            console.print(str(error), highlight=False, soft_wrap=True)
+        split = load_or_say(name, options.data, options.rows, console)
+        if split is None:
             continue
         configs = configurations(options, name)
         swept[name] = sweep_set(name, split, configs, options.seeds, journal, console)

@@ -64,6 +64,8 @@ class CountedSearch {
  private:
   static constexpr std::size_t kBinsPerRow = 4;
   static constexpr std::size_t kRowsPerCell = 8;
+  // Codes that are not worth bins are then more than there are cells, so cells hold whole numbers of them.
+  static_assert(kBinsPerRow * kRowsPerCell >= kVectorClasses);
 
   std::size_t codes() const { return static_cast<std::size_t>(highest_ - lowest_) + 1; }
   bool worth_bins() const { return codes() * node_->n_classes <= kBinsPerRow * n_; }

@@ -29,6 +29,8 @@ class SplitSearch {
 
   SplitSearch(Stats& stats, const SplitRules& rules) : stats_(stats), rules_(rules), short_sort_(short_sort()) {}
 
+  void set_balance(double balance) { rules_.balance = balance; }
+
   // Improves `best` if the feature splits the node better. `unit` is a random number in [0, 1) for a
   // random threshold, negative for the best one. False when the feature is constant in the node.
   bool search(const Block<Code>& block, std::uint32_t feature, const Key* entries, std::size_t n, double unit,
@@ -315,9 +317,6 @@ class SplitSearch {
   double unit_ = -1;
   Drawn drawn_{};
   bool is_drawn_ = false;
-
- public:
-  void set_balance(double balance) { rules_.balance = balance; }
 };
 
 }  // namespace oldgrowth

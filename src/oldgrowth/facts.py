@@ -50,14 +50,12 @@ class FactFinder:
             for code in np.flatnonzero(np.bincount(codes)).tolist():
                 self._weight.setdefault(code, ExactSum()).add(weights[codes == code])
 
-    def facts(self, n_classes: int, order: npt.NDArray[np.intp] | None = None) -> Facts:
-        """All facts; `order` has the final number of each class as it was counted."""
+    def facts(self, n_classes: int) -> Facts:
         rows, sums = np.zeros(n_classes, dtype=np.int64), np.zeros(n_classes)
         if self._classification:
-            final = np.arange(len(self._class_rows)) if order is None else order
-            rows[final] = self._class_rows
+            rows[: len(self._class_rows)] = self._class_rows
             for code, total in self._weight.items():
-                sums[final[code]] = total.value()
+                sums[code] = total.value()
         weighted = bool(self._weight)
         everything = ExactSum.of(self._weight.values()) if weighted else float(self.n_rows)
         return Facts(

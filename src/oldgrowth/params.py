@@ -243,10 +243,9 @@ def _class_weights(given: Any, classes: npt.NDArray[Any], facts: Facts) -> tuple
     if given is None:
         return ()
     present = facts.class_rows > 0
-    rows = np.repeat(classes[present], np.minimum(facts.class_rows[present], 1))
     weights = np.ones(len(classes))
     if isinstance(given, dict):
-        weights[present] = compute_class_weight(given, classes=classes[present], y=rows)
+        weights[present] = compute_class_weight(given, classes=classes[present], y=classes[present])
     else:
         weights[present] = facts.class_rows.sum() / (present.sum() * facts.class_rows[present])
     return tuple(weights.tolist())
