@@ -1,4 +1,4 @@
-// The only file that knows Python. It checks shapes, releases the GIL and calls the core.
+// With bindings_files.cpp the only code that knows Python. It checks shapes, releases the GIL and calls the core.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -11,6 +11,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "bindings.hpp"
 #include "bucket.hpp"
 #include "forest.hpp"
 #include "grow.hpp"
@@ -21,38 +22,11 @@
 #include "row_codec.hpp"
 #include "sample.hpp"
 
-namespace nb = nanobind;
+namespace oldgrowth {
+
 using namespace nb::literals;
 
-namespace oldgrowth {
 namespace {
-
-template <class T>
-using In1 = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Out1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Out2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Array1 = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
-
-void require(bool ok, const char* what) {
-  if (!ok) throw std::invalid_argument(what);
-}
-
-template <class T>
-Array1<T> to_numpy(std::vector<T> values) {
-  auto* owned = new std::vector<T>(std::move(values));
-  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return Array1<T>(owned->data(), {owned->size()}, owner);
-}
-
-template <class T>
-std::span<const T> span_of(const In1<T>& array) {
-  return {array.data(), array.shape(0)};
-}
 
 // The arrays a forest lies in, kept alive with it.
 struct OwnedForest {
@@ -356,4 +330,5 @@ NB_MODULE(_core, m) {
   oldgrowth::bind_rows(m);
   oldgrowth::bind_growing(m);
   oldgrowth::bind_forest(m);
+  oldgrowth::bind_files(m);
 }
