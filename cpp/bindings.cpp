@@ -1,4 +1,6 @@
 // With bindings_files.cpp the only code that knows Python. It checks shapes, releases the GIL and calls the core.
+#include "bindings.hpp"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -11,7 +13,6 @@
 #include <optional>
 #include <stdexcept>
 
-#include "bindings.hpp"
 #include "bucket.hpp"
 #include "forest.hpp"
 #include "grow.hpp"
@@ -148,7 +149,22 @@ void bind_rows(nb::module_& m) {
             nb::gil_scoped_release release;
             self.add(x.data(), x.shape(0), x.shape(1), first, last);
           },
-          "x"_a, "first"_a, "last"_a);
+          "x"_a, "first"_a, "last"_a)
+      .def(
+          "state",
+          [](const Profile& self, std::size_t f) {
+            require(f < self.size(), "no such feature");
+            const FeatureProfile& feature = self.feature(f);
+            return nb::make_tuple(feature.is_wide(), feature.has_missing(), to_numpy(feature.values()));
+          },
+          "feature"_a, "All that is known of a feature: whether it is wide, misses values, and its values.")
+      .def(
+          "restore",
+          [](Profile& self, std::size_t f, bool wide, bool missing, In1<float> values) {
+            require(f < self.size(), "no such feature");
+            self.restore(f, wide, missing, span_of(values));
+          },
+          "feature"_a, "wide"_a, "missing"_a, "values"_a);
   nb::class_<RowCodec>(m, "RowCodec", "Rows as short records of bytes.")
       .def(nb::init<const Profile&>(), "profile"_a)
       .def_prop_ro("record_bytes", &RowCodec::record_bytes)
@@ -165,12 +181,13 @@ void bind_rows(nb::module_& m) {
              Out1<std::uint64_t> keys) {
             const std::size_t n = x.shape(0);
             require(x.shape(1) == self.n_features() && target_bits.shape(0) == n && records.shape(0) == n &&
-                        records.shape(1) == self.record_bytes() && keys.shape(0) == n,
+                        records.shape(1) >= self.record_bytes() && keys.shape(0) == n,
                     "arrays of other shapes");
             nb::gil_scoped_release release;
-            return self.encode(x.data(), n, x.shape(1), target_bits.data(), records.data(), keys.data());
+            return self.encode(x.data(), n, x.shape(1), target_bits.data(), records.data(), records.shape(1),
+                               keys.data());
           },
-          "x"_a, "target_bits"_a, "records"_a, "keys"_a)
+          "x"_a, "target_bits"_a, "records"_a, "keys"_a, "Records may be longer than the codec needs.")
       .def(
           "decode",
           [](const RowCodec& self, In2<std::uint8_t> records, In1<std::uint32_t> index, Out2<float> x) {
@@ -187,6 +204,12 @@ void bind_rows(nb::module_& m) {
   nb::class_<TopSample>(m, "TopSample", "A uniform sample of rows, drawn in one pass.")
       .def(nb::init<std::size_t, std::uint64_t, std::uint64_t>(), "size"_a, "seed"_a, "top"_a)
       .def("add", &TopSample::add, "first_row"_a, "n"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "add_and_tell",
+          [](TopSample& self, std::uint64_t first_row, std::size_t n) {
+            return to_numpy(self.add_and_tell(first_row, n));
+          },
+          "first_row"_a, "n"_a, "Adds rows; returns those that may be in the sample as far as is known by now.")
       .def("rows", [](TopSample& self) { return to_numpy(self.rows()); });
   nb::class_<Rows>(m, "Rows", "All rows of the training data as records.")
       .def(

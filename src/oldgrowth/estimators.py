@@ -48,10 +48,11 @@ class RandomForestClassifier(Classifier):
         Bottom trees in each bucket, that is: trees that share a top tree.
     bucket_size : int | str, default "auto"
         Wanted largest number of rows in a bucket. With no more rows than this there is no top tree and
-        the forest is an ordinary one. "auto" is 30,000, but all rows if there are at most 100,000.
+        the forest is an ordinary one. "auto" is what a core's cache holds, from 30,000 rows of many or wide
+        features to 60,000, but all rows if there are at most 100,000.
     top_sample : int | str, default "auto"
-        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least 30,000 and
-        at most 500,000.
+        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least twice the
+        bucket size and at most 500,000.
     top_max_features : int | float | str | None, default "auto"
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
@@ -153,10 +154,11 @@ class RandomForestRegressor(Regressor):
         Bottom trees in each bucket, that is: trees that share a top tree.
     bucket_size : int | str, default "auto"
         Wanted largest number of rows in a bucket. With no more rows than this there is no top tree and
-        the forest is an ordinary one. "auto" is 30,000, but all rows if there are at most 100,000.
+        the forest is an ordinary one. "auto" is what a core's cache holds, from 30,000 rows of many or wide
+        features to 60,000, but all rows if there are at most 100,000.
     top_sample : int | str, default "auto"
-        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least 30,000 and
-        at most 500,000.
+        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least twice the
+        bucket size and at most 500,000.
     top_max_features : int | float | str | None, default "auto"
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
@@ -254,10 +256,11 @@ class ExtraTreesClassifier(Classifier):
         Bottom trees in each bucket, that is: trees that share a top tree.
     bucket_size : int | str, default "auto"
         Wanted largest number of rows in a bucket. With no more rows than this there is no top tree and
-        the forest is an ordinary one. "auto" is 30,000, but all rows if there are at most 100,000.
+        the forest is an ordinary one. "auto" is what a core's cache holds, from 30,000 rows of many or wide
+        features to 60,000, but all rows if there are at most 100,000.
     top_sample : int | str, default "auto"
-        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least 30,000 and
-        at most 500,000.
+        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least twice the
+        bucket size and at most 500,000.
     top_max_features : int | float | str | None, default "auto"
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
@@ -361,10 +364,11 @@ class ExtraTreesRegressor(Regressor):
         Bottom trees in each bucket, that is: trees that share a top tree.
     bucket_size : int | str, default "auto"
         Wanted largest number of rows in a bucket. With no more rows than this there is no top tree and
-        the forest is an ordinary one. "auto" is 30,000, but all rows if there are at most 100,000.
+        the forest is an ordinary one. "auto" is what a core's cache holds, from 30,000 rows of many or wide
+        features to 60,000, but all rows if there are at most 100,000.
     top_sample : int | str, default "auto"
-        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least 30,000 and
-        at most 500,000.
+        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least twice the
+        bucket size and at most 500,000.
     top_max_features : int | float | str | None, default "auto"
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
@@ -461,7 +465,7 @@ class SubsetForestClassifier(Classifier):
     verbose : int, default 0
         1 shows progress.
     subset_size : int | str, default "auto"
-        Rows that each tree is grown on; "auto" is 30,000 or more for more than a million rows.
+        Rows that each tree is grown on; "auto" is 30,000, or a 60th of all rows if that is more.
     chunk_size : int | str, default "auto"
         Rows read at a time; does not change the forest. "auto" is about 32 MB.
     voting : str, default "soft"
@@ -552,7 +556,7 @@ class SubsetForestRegressor(Regressor):
     verbose : int, default 0
         1 shows progress.
     subset_size : int | str, default "auto"
-        Rows that each tree is grown on; "auto" is 30,000 or more for more than a million rows.
+        Rows that each tree is grown on; "auto" is 30,000, or a 60th of all rows if that is more.
     chunk_size : int | str, default "auto"
         Rows read at a time; does not change the forest. "auto" is about 32 MB.
 
