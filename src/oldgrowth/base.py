@@ -13,7 +13,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .datasets import ArrayDataset
+from .array_rows import ArrayRows
 from .errors import DataError
 from .fit import Fitted, fit_forest
 from .forest import Forest
@@ -85,7 +85,7 @@ class _ForestBase(BaseEstimator):
         self.fit_report_ = fitted.report
         self._importances = fitted.importances
 
-    def _oob_rows(self, fitted: Fitted, data: ArrayDataset, n_rows: int) -> npt.NDArray[np.float64]:
+    def _oob_rows(self, fitted: Fitted, data: ArrayRows, n_rows: int) -> npt.NDArray[np.float64]:
         """The mean out-of-bag prediction of each of the caller's rows; NaN where there is none."""
         assert fitted.oob is not None
         rows = np.full((n_rows, fitted.oob.shape[1]), np.nan)
@@ -121,7 +121,7 @@ class Classifier(ClassifierMixin, _ForestBase):
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self.n_classes_ = len(self.classes_)
-        data = ArrayDataset(x, codes.astype(np.float64), self.n_classes_, weights, self._names())
+        data = ArrayRows(x, codes.astype(np.float64), self.n_classes_, weights, self._names())
         planner = Planner(self.get_params(), self._random_thresholds, classification=True)
         fitted = fit_forest(data, planner, self.classes_, int(self.verbose))
         self._keep(fitted)
@@ -165,7 +165,7 @@ class Regressor(RegressorMixin, _ForestBase):
             A row of weight 3 counts like three equal rows; a row of weight 0 is left out.
         """
         x, y, weights = self._check_training_data(X, y, sample_weight, numeric=True)
-        data = ArrayDataset(x, np.asarray(y, dtype=np.float64), 0, weights, self._names())
+        data = ArrayRows(x, np.asarray(y, dtype=np.float64), 0, weights, self._names())
         planner = Planner(self.get_params(), self._random_thresholds, classification=False)
         fitted = fit_forest(data, planner, None, int(self.verbose))
         self._keep(fitted)

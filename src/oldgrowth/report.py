@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .progress import Progress, StageProgress, human_bytes, peak_memory
+from .memory import human_bytes, peak_memory
+from .progress import Progress, StageProgress
 
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 

@@ -1,5 +1,5 @@
 """Where rows come from."""
 
-from .arrays import ArrayDataset, Chunk
+from .arrays import ArrayRows, Chunk
 
-__all__ = ["ArrayDataset", "Chunk"]
+__all__ = ["ArrayRows", "Chunk"]
