@@ -2,6 +2,7 @@
 
 from importlib.metadata import version
 
+from .datasets import open_dataset
 from .errors import OldgrowthError
 from .estimators import (
     ExtraTreesClassifier,
@@ -22,4 +23,5 @@ __all__ = [
     "RandomForestRegressor",
     "SubsetForestClassifier",
     "SubsetForestRegressor",
+    "open_dataset",
 ]
