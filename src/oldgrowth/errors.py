@@ -107,6 +107,7 @@ class BadValueError(DataError):
     """A text file holds something that is not a value of its column."""
 
     def __init__(self, file: str, line: int, column: str, what: str) -> None:
+        self.line = line
         super().__init__(
             f"{file}, line {line}, column {column}: {what}. Mend the line, name the text of missing values "
             "with missing=[...], or give the type of the column with types={...}."
