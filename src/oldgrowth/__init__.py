@@ -1,7 +1,7 @@
 """Random forests with fully-grown trees on all rows of large data, used like scikit-learn."""
 
-from importlib.metadata import version
-
+from ._version import __version__
+from .datasets import open_dataset
 from .errors import OldgrowthError
 from .estimators import (
     ExtraTreesClassifier,
@@ -12,8 +12,6 @@ from .estimators import (
     SubsetForestRegressor,
 )
 
-__version__ = version("oldgrowth")
-
 __all__ = [
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
@@ -22,4 +20,6 @@ __all__ = [
     "RandomForestRegressor",
     "SubsetForestClassifier",
     "SubsetForestRegressor",
+    "__version__",
+    "open_dataset",
 ]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .bucket_store import MemoryStore
 from .distribute import distribute
-from .forest import Forest, assemble
+from .forest import Assembled, Forest, assemble
 from .grow import grow
 from .grown_trees import GrownTrees, TreesInMemory, TreesOnDisk
 from .means import Limits, Means, Sizes, choose_means, chunk_rows_for, expect_means
@@ -51,7 +51,7 @@ def fit_forest(
 ) -> Fitted:
     expected = planner.expect(rows.n_rows, rows.n_features)  # refuses what is not possible before any work is done
     chunk_rows = chunk_rows_for(expected, limits, rows.n_features, planner.chunk_size_given)
-    expect_means(expected, rows, limits, chunk_rows)
+    expect_means(planner.narrowest(rows.n_rows, rows.n_features), rows, limits, chunk_rows)
     recorder = Recorder(verbose, limits.memory)
     with Space(limits.spill_dir, limits.checkpoint_dir) as space, _pool(expected.n_jobs) as pool:
         recorder.space = space
@@ -74,7 +74,7 @@ def fit_forest(
             made = assemble(rows.n_features, plan.n_classes, tops, plan.trees_of_tops(n), fitting.trees, spilled)
             progress.advance(n)
         oob = use_oob(fitting.out_of_bag(made.forest)) if plan.oob else None
-        recorder.finish(sampled, plan, means, made, bucket_sizes)
+        _complete(recorder.report, sampled, plan, means, made, bucket_sizes)
     return Fitted(made.forest, recorder.report, made.importances, oob)
 
 
@@ -88,7 +88,8 @@ class _Fitting:
         self._space, self._pool, self._recorder = space, pool, recorder
         self._n = sampled.facts.n_rows
         self._trees_of_tops = plan.trees_of_tops(self._n)
-        self.on_disk = means.store == "disk" or space.lasting
+        # Votes of a subset's rows are not remembered, so its trees must not be either.
+        self.on_disk = (means.store == "disk" or space.lasting) and not (plan.subsets and plan.oob)
         self.trees: GrownTrees = TreesInMemory()
         if self.on_disk:
             self.trees = TreesOnDisk(space.get(), sampled.facts.n_features)
@@ -164,6 +165,19 @@ class _Fitting:
                 yield part
                 if not self._plan.subsets:
                     progress.advance(len(part.mean))
+
+
+def _complete(
+    report: FitReport, sampled: Sampled, plan: Plan, means: Means, made: Assembled, sizes: BucketSizes
+) -> None:
+    facts = sampled.facts
+    report.rows, report.features, report.record_bytes = facts.n_rows, facts.n_features, facts.record_bytes
+    report.top_trees = len(sizes) if plan.needs_top_trees(facts.n_rows) else 0
+    report.trees, report.nodes, report.depth = plan.n_estimators, made.forest.n_nodes, made.depth
+    report.bucket_size, report.top_sample = plan.bucket_size, plan.top_sample
+    report.store, report.store_reason = means.store, means.why
+    report.rounds = -(-len(sizes) // means.tops_per_round)
+    report.count_buckets(np.concatenate(sizes))
 
 
 @contextmanager

@@ -54,7 +54,7 @@ class Limits:
 
 
 def limits_of(params: dict[str, Any]) -> Limits:
-    store = params["store"]
+    store = params.get("store", "auto")
     if store not in ("auto", "memory", "disk"):
         raise ParameterError("store", store, "'auto', 'memory' or 'disk'")
     paths = []
@@ -63,7 +63,7 @@ def limits_of(params: dict[str, Any]) -> Limits:
             paths.append(None if params[name] is None else Path(params[name]).expanduser())
         except TypeError as error:
             raise ParameterError(name, params[name], "a path or None") from error
-    given = params["spill_limit"]
+    given = params.get("spill_limit", "auto")
     spill_limit = None
     if not (isinstance(given, str) and given == "auto"):
         spill_limit = size_of("spill_limit", given, shutil.disk_usage(_existing(paths[0])).total)
@@ -172,6 +172,15 @@ def choose_means(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> M
     )
 
 
+def expect_means(plan: Plan, rows: TrainingRows, limits: Limits, chunk_rows: int) -> None:
+    """Refuse, before the first pass, limits that will not do whatever the rows turn out to be."""
+    if limits.store == "memory" and limits.checkpoint_dir is not None:
+        raise ParameterError("store", limits.store, "'auto' or 'disk' with a checkpoint_dir")
+    if rows.n_rows is not None and not plan.subsets:
+        narrowest = Sizes.of(plan, rows, rows.n_rows, rows.n_features, weighted=False)
+        choose_means(plan, narrowest, limits, chunk_rows)
+
+
 def least_memory(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> int:
     """The lowest memory limit that would do, on disk."""
     largest = min(sizes.n_rows, TOO_LARGE * plan.bucket_size)
@@ -188,6 +197,8 @@ def _store(plan: Plan, sizes: Sizes, limits: Limits) -> tuple[str, str]:
         return "memory", "a forest on subsets keeps nothing else"
     if limits.store != "auto":
         return limits.store, "as asked for"
+    if limits.checkpoint_dir is not None:
+        return "disk", "there is a checkpoint_dir"
     needed = limits.resident + _SLACK_BYTES + sizes.in_memory
     text = f"{human_bytes(needed)} needed in memory, the limit is {human_bytes(limits.memory)}"
     return ("memory" if needed <= limits.memory else "disk"), text

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 
 from . import _core
+from ._version import __version__
 from .errors import ParameterError
 from .facts import Facts
 from .plan import (
@@ -209,6 +210,19 @@ def _centre(low: float, high: float) -> tuple[float, float]:
     return low / 2 + high / 2, scale
 
 
+# Parameters that say how a forest is made, not which one.
+_NOT_OF_THE_MODEL = frozenset(
+    ("n_jobs", "verbose", "chunk_size", "store", "memory_limit", "spill_dir", "spill_limit", "checkpoint_dir")
+)
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as something that JSON holds and that compares."""
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
+
+
 class Planner:
     """Makes plans from an estimator's parameters as facts become known. The seed is drawn once."""
 
@@ -217,20 +231,30 @@ class Planner:
         self._random_thresholds = random_thresholds
         self.seed = seed_of(params["random_state"])
         self.classification = classification
+        self.chunk_size_given = not (isinstance(params["chunk_size"], str) and params["chunk_size"] == "auto")
+
+    def identity(self) -> dict[str, Any]:
+        """What makes another fit of the same data the same."""
+        model = {k: _plain(v) for k, v in self._params.items() if k not in _NOT_OF_THE_MODEL}
+        kind = f"{'extra' if self._random_thresholds else 'best'} thresholds"
+        return {"version": __version__, "kind": kind, "seed": self.seed, "parameters": model}
 
     def expect(self, n_rows: int | None, n_features: int) -> Plan:
         """The plan before the first pass: it raises for parameters that are not possible, and its top
         sample is the largest there may be."""
         if self.classification:
             _check_class_weight(self._params["class_weight"])
+        wide = self._guess(n_rows, n_features, 4)
+        return replace(wide, top_sample=max(wide.top_sample, self.narrowest(n_rows, n_features).top_sample))
+
+    def narrowest(self, n_rows: int | None, n_features: int) -> Plan:
+        """The plan for rows that take as little as they can."""
+        return self._guess(n_rows, n_features, 1)
+
+    def _guess(self, n_rows: int | None, n_features: int, width: int) -> Plan:
         n, n_classes = MAX_ROWS if n_rows is None else n_rows, 2 if self.classification else 0
-        narrow, wide = (
-            make_plan(
-                self._params, Facts(n, n_features, n_classes, width * n_features), self.seed, (), self._random_thresholds
-            )
-            for width in (1, 4)
-        )
-        return replace(narrow, top_sample=max(narrow.top_sample, wide.top_sample))
+        facts = Facts(n, n_features, n_classes, width * n_features)
+        return make_plan(self._params, facts, self.seed, (), self._random_thresholds)
 
     def plan(self, facts: Facts, classes: npt.NDArray[Any] | None) -> Plan:
         weights: tuple[float, ...] = ()

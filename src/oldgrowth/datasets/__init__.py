@@ -1,5 +1,7 @@
 """Where rows come from."""
 
-from .arrays import ArrayRows, Chunk
+from .base import Batch, Dataset
+from .labels import CodedLabels
+from .opening import open_dataset
 
-__all__ = ["ArrayRows", "Chunk"]
+__all__ = ["Batch", "CodedLabels", "Dataset", "open_dataset"]
