@@ -192,9 +192,10 @@ class Classifier(ClassifierMixin, _ForestBase):
         """The label of the highest probability for each row."""
         hard = self.voting == "hard"
         if isinstance(X, Dataset):
-            best = [sums.argmax(axis=1) for _, sums in self._summed(X, hard)]
-            return self.classes_.take(np.concatenate(best))
-        return self.classes_.take(self._sums(X, hard).argmax(axis=1))
+            best = np.concatenate([sums.argmax(axis=1) for _, sums in self._summed(X, hard)])
+        else:
+            best = self._sums(X, hard).argmax(axis=1)
+        return self.classes_.take(best)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The accuracy on rows with their labels, or on a dataset that has them."""
