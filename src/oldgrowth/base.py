@@ -107,7 +107,9 @@ class _ForestBase(BaseEstimator):
     def _streamed(self, dataset: Dataset, y: Any, sample_weight: Any, classification: bool) -> StreamedRows:
         for name, given in (("y", y), ("sample_weight", sample_weight)):
             if given is not None:
-                raise DataError(f"{name} must not be given with a dataset, which has its own: see open_dataset.")
+                raise DataError(
+                    f"{name} must not be given with a dataset, which has its own: see open_dataset."
+                )
         self.n_features_in_ = dataset.n_features
         if dataset.feature_names is not None:
             self.feature_names_in_ = np.array(dataset.feature_names, dtype=object)
@@ -141,7 +143,9 @@ def _refuse_paths(X: Any) -> None:
     if callable(X) and not hasattr(X, "__array__"):
         raise DataError("X is a function: make a dataset of it first, as in open_dataset(function).")
     if type(X).__name__ == "LazyFrame":
-        raise DataError("X is a LazyFrame: make a dataset of it first, as in open_dataset(frame, target=...).")
+        raise DataError(
+            "X is a LazyFrame: make a dataset of it first, as in open_dataset(frame, target=...)."
+        )
 
 
 class Classifier(ClassifierMixin, _ForestBase):
@@ -249,7 +253,9 @@ class Regressor(RegressorMixin, _ForestBase):
             guesses.append(sums[:, 0] / self.forest_.n_trees)
             targets.append(targets_of(batch, X))
             weights.append(np.ones(len(sums)) if batch.weights is None else batch.weights)
-        return float(r2_score(*map(np.concatenate, (targets, guesses)), sample_weight=np.concatenate(weights)))
+        return float(
+            r2_score(*map(np.concatenate, (targets, guesses)), sample_weight=np.concatenate(weights))
+        )
 
 
 def store_params(estimator: BaseEstimator, params: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -107,7 +108,7 @@ class _TopFile:
         header = np.empty(_core.BLOCK_HEADER_BYTES, dtype=np.uint8)
         while offset < self.file.size:
             self.file.read(offset, header)
-            parsed = _core.block_header(header)
+            parsed: Any = _core.block_header(header)
             if parsed is None or parsed[3] != self._layout.row_bytes:
                 raise DamagedBlockError(self.file.path, offset, "its header is not one that was written")
             found.append((offset, int(parsed[0]), int(parsed[2])))
@@ -180,9 +181,7 @@ class DiskStore(BucketStore):
         self._plan = plan
         self._space = space
         self._layout = row_layout(sampled, plan)
-        self._tops = {
-            top: _TopFile(space.file(_name(top)), self._layout, n) for top, n in n_buckets.items()
-        }
+        self._tops = {top: _TopFile(space.file(_name(top)), self._layout, n) for top, n in n_buckets.items()}
         self._spare: list[_Group] = []
         self._sequence = 0
 
@@ -252,7 +251,10 @@ class DiskStore(BucketStore):
         for _, fields in self._blocks(top, bucket):
             rows = len(fields.keys)
             here = places[np.searchsorted(places, seen) : np.searchsorted(places, seen + rows)]
-            _copy(fields.part((here - np.uint32(seen)).astype(np.intp)), out.part(slice(filled, filled + len(here))))
+            _copy(
+                fields.part((here - np.uint32(seen)).astype(np.intp)),
+                out.part(slice(filled, filled + len(here))),
+            )
             seen, filled = seen + rows, filled + len(here)
 
     def split(self, top: int, bucket: int, route: Router, n_parts: int) -> None:

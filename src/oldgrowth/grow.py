@@ -181,12 +181,13 @@ class _Growing:
         bootstrap = _core.Bootstrap(plan.bootstrap, plan.sample_mean, plan.seed)
         for run in _runs(task.trees):
             votes = self.oob.votes(bucket) if self.oob is not None else None
+            core = None if votes is None else votes.core
             grown = []
             for tree in run:
                 number = task.first_tree + tree
                 weights = self.class_weights[number]
                 found = _core.grow_bottom(
-                    bucket, rules, bootstrap, number, task.bucket, task.depth, weights, votes and votes.core
+                    bucket, rules, bootstrap, number, task.bucket, task.depth, weights, core
                 )
                 grown.append(BottomTree(*found))
             if self.oob is not None and votes is not None:  # before the trees: they say that all is done
