@@ -44,6 +44,20 @@ def test_order_of_files(tmp_path):
     assert values([tmp_path / "c", str(tmp_path / "b.parquet")]) == [[1], [0]]
 
 
+def test_rows_before_the_start_are_not_read(tmp_path):
+    for name in "abc":
+        pq.write_table(pa.table({"v": np.arange(100)}), tmp_path / f"{name}.parquet", row_group_size=30)
+    data = open_dataset(tmp_path)
+    for start, first in ((0, 0), (59, 30), (60, 60), (99, 90), (100, 100), (250, 230)):
+        assert next(data._pieces(10, start, ())).first_row == first
+
+
+def test_dots_in_names(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": [1], "a.b": [2], "a.b.c": [3]}), path)
+    assert values(path, features=["a.b"]) == [[2]] and values(path, features=["a.b.c", "a"]) == [[3, 1]]
+
+
 def test_home_and_relative_paths(tmp_path, monkeypatch):
     write(tmp_path / "a.parquet", v=[1])
     monkeypatch.setenv("HOME", str(tmp_path))
