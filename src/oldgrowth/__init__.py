@@ -11,6 +11,7 @@ from .estimators import (
     SubsetForestClassifier,
     SubsetForestRegressor,
 )
+from .model_file import load
 
 __version__ = version("oldgrowth")
 
@@ -22,4 +23,5 @@ __all__ = [
     "RandomForestRegressor",
     "SubsetForestClassifier",
     "SubsetForestRegressor",
+    "load",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Any
 
@@ -17,6 +18,7 @@ from .datasets import ArrayDataset
 from .errors import DataError
 from .fit import Fitted, fit_forest
 from .forest import Forest
+from .model_file import write_model
 from .params import Planner, jobs_of
 from .predict import apply, predict_sums
 from .report import FitReport
@@ -46,6 +48,32 @@ class _ForestBase(BaseEstimator):
         """The number of the leaf that each row reaches in each tree, of shape (n_samples, n_estimators)."""
         x = self._check_rows(X)
         return apply(self.forest_, x, self._jobs(), self._names())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the fitted forest to a file that `oldgrowth.load` reads, here or elsewhere.
+
+        The file appears whole or not at all. It holds no code and is checked when it is read. The out-of-bag
+        predictions of single rows are not in it, nor a metric given as `oob_score`, nor a `random_state` that
+        is a generator.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write; what is there is replaced.
+
+        Examples
+        --------
+        >>> import oldgrowth, tempfile
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = oldgrowth.RandomForestClassifier(n_estimators=8, random_state=0).fit(X, y)
+        >>> path = tempfile.mkdtemp() + "/forest.og"
+        >>> model.save(path)
+        >>> oldgrowth.load(path).classes_
+        array([0, 1, 2])
+        """
+        check_is_fitted(self, "forest_")
+        write_model(path, self)
 
     def _jobs(self) -> int:
         return jobs_of(self.n_jobs)

@@ -12,7 +12,7 @@ from . import _core
 from .grow import BottomTree
 from .top_tree import TopTree
 
-_ARRAYS = (
+ARRAYS = (
     "top_nodes",
     "top_start",
     "bucket_start",
@@ -41,7 +41,7 @@ class Forest:
         self._core = _core.Forest(n_features, n_classes, **arrays)
 
     def __getattr__(self, name: str) -> npt.NDArray[Any]:
-        if name in _ARRAYS:
+        if name in ARRAYS:
             return self._arrays[name]
         raise AttributeError(name)
 
@@ -63,7 +63,7 @@ class Forest:
     def digest(self) -> str:
         """A hash of every bit of the model."""
         digest = hashlib.sha256(f"{self.n_features} {self.n_classes}".encode())
-        for name in _ARRAYS:
+        for name in ARRAYS:
             digest.update(name.encode())
             digest.update(self._arrays[name].tobytes())
         return digest.hexdigest()
