@@ -2,6 +2,7 @@
 
 from importlib.metadata import version
 
+from .datasets import open_dataset
 from .errors import OldgrowthError
 from .estimators import (
     ExtraTreesClassifier,
@@ -24,4 +25,5 @@ __all__ = [
     "SubsetForestClassifier",
     "SubsetForestRegressor",
     "load",
+    "open_dataset",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 
 
@@ -23,10 +25,11 @@ class DataError(OldgrowthError):
 class InfiniteValueError(DataError):
     """A value is infinite, or becomes so as float32."""
 
-    def __init__(self, row: int, column: object) -> None:
+    def __init__(self, row: int, column: object, where: str = "") -> None:
+        source = f" of {where}" if where else ""
         super().__init__(
             "Input X contains infinity or a value too large for dtype('float32'): "
-            f"row {row}, column {column}. Missing values are allowed as NaN; replace infinite ones."
+            f"row {row}, column {column}{source}. Missing values are allowed as NaN; replace infinite ones."
         )
 
 
@@ -104,3 +107,170 @@ class CorruptedModelFileError(ModelFileError):
 
 class UnsavableError(OldgrowthError):
     """A forest holds something that its file cannot."""
+
+
+class MissingExtraError(OldgrowthError):
+    """A source needs a package that is not installed."""
+
+    def __init__(self, package: str, extra: str, source: str) -> None:
+        super().__init__(f"{source} needs {package}: install it with pip install 'oldgrowth[{extra}]'.")
+
+
+class NoDataError(DataError):
+    """There is no file, or no row, to read."""
+
+    def __init__(self, source: object, what: str) -> None:
+        super().__init__(f"{source} holds no data: {what}.")
+
+
+class UnknownSourceError(DataError):
+    """A source of a kind or format that cannot be read."""
+
+    def __init__(self, source: object, what: str) -> None:
+        super().__init__(f"{source} cannot be opened as a dataset: {what}.")
+
+
+class DamagedFileError(DataError):
+    """A file that is cut off, corrupted or not of its format."""
+
+    def __init__(self, file: str, kind: str, reason: object) -> None:
+        text = " ".join(str(reason).split()).rstrip(".")
+        super().__init__(
+            f"{file} cannot be read to its end as {kind}: {text}. The file is cut off, damaged "
+            "or of another format: write it anew."
+        )
+
+
+class ReadError(DataError):
+    """A source that is no file failed while it was read."""
+
+    def __init__(self, kind: str, row: int, reason: object) -> None:
+        super().__init__(f"The {kind} failed after row {row}: {' '.join(str(reason).split()).rstrip('.')}.")
+
+
+class BadValueError(DataError):
+    """A text file holds something that is not a value of its column."""
+
+    def __init__(self, file: str, line: int, column: str, what: str) -> None:
+        super().__init__(
+            f"{file}, line {line}, column {column}: {what}. Mend the line, name the text of missing values "
+            "with missing=[...], or give the type of the column with types={...}."
+        )
+
+
+class BrokenLineError(DataError):
+    """A line of a text file has another number of values than its header."""
+
+    def __init__(self, file: str, line: int, what: str) -> None:
+        super().__init__(f"{file}, line {line}: {what}. Mend the line, or the file is cut off here.")
+
+
+class MissingColumnError(DataError):
+    """A column was asked for that is not there."""
+
+    def __init__(self, column: object, where: str, columns: Iterable[str]) -> None:
+        names = list(columns)
+        close = get_close_matches(str(column), names, n=3)
+        shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+        hint = f"Did you mean {' or '.join(close)}?" if close else f"Its columns are: {shown or 'none'}."
+        super().__init__(f"{where} has no column {column!r}. {hint}")
+
+
+class NamelessColumnsError(DataError):
+    """Columns were asked for by name where there are no names."""
+
+    def __init__(self, where: str, what: str) -> None:
+        super().__init__(
+            f"The columns of {where} have no names, so {what} is not possible: give the names of all columns "
+            "with features=[...]."
+        )
+
+
+class DuplicateColumnError(DataError):
+    """Two columns of the same name, or one column in two roles."""
+
+    def __init__(self, column: str, where: str, what: str = "occurs more than once") -> None:
+        super().__init__(
+            f"Column {column!r} of {where} {what}: rename it or leave it out with features=[...]."
+        )
+
+
+class ColumnTypeError(DataError):
+    """A column whose type cannot be a feature, a target or a weight."""
+
+    def __init__(self, column: object, where: str, found: object, role: str) -> None:
+        wanted = {
+            "feature": "features must be numbers or bools: encode it, or choose with features=[...]",
+            "target": "a target must hold numbers, bools or strings",
+            "weight": "weights must be numbers",
+        }[role]
+        super().__init__(
+            f"Column {column!r} of {where} has the type {found} and cannot be a {role}: {wanted}."
+        )
+
+
+class DifferentFilesError(DataError):
+    """Files of one dataset that do not have the same columns."""
+
+    def __init__(self, file: str, column: str, what: str, first: str) -> None:
+        super().__init__(
+            f"The files of a dataset must have the same columns, but column {column!r} of {file} "
+            f"{what} {first}."
+        )
+
+
+class ChangedSourceError(DataError):
+    """A source is not what it was when it was opened or first read."""
+
+    def __init__(self, where: str, what: str) -> None:
+        super().__init__(
+            f"{where} changed since the dataset was opened: {what}. Do not write to it while "
+            "it is used; open it anew."
+        )
+
+
+class MissingLabelError(DataError):
+    """A row without a label, or with one that is no finite number."""
+
+    def __init__(self, row: int, column: object, where: str, what: str = "is missing") -> None:
+        super().__init__(
+            f"The label in row {row}, column {column}, of {where} {what}: every row "
+            "needs a label to learn from."
+        )
+
+
+class WeightError(DataError):
+    """A weight that is missing, negative or infinite."""
+
+    def __init__(self, row: int, column: object, where: str, value: float) -> None:
+        super().__init__(
+            f"The weight in row {row}, column {column}, of {where} is {value}: weights must be "
+            "finite and not negative."
+        )
+
+
+class BatchError(DataError):
+    """A batch of a callable that does not fit the others."""
+
+    def __init__(self, number: int, what: str) -> None:
+        super().__init__(
+            f"Batch {number} of the callable {what}: each batch must be X, (X, y) or "
+            "(X, y, weight), all alike."
+        )
+
+
+class FailedBatchError(DataError):
+    """The iterator of a callable raised an error."""
+
+    def __init__(self, number: int, error: BaseException) -> None:
+        super().__init__(f"The callable failed at batch {number}: {type(error).__name__}: {error}")
+
+
+class OnceOnlyError(DataError):
+    """A source that can be read only once."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(
+            f"{source} can be read only once, but training reads the data several times: give a file, or a "
+            "callable that returns a fresh iterator of (X, y) batches each time."
+        )

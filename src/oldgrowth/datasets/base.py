@@ -1,0 +1,249 @@
+"""What every dataset is: rows in a fixed order, given in batches of float32, as often as wanted.
+
+A format gives its rows in pieces of any size; here they become batches of exactly the rows asked for.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from .. import _core
+from ..errors import (
+    ChangedSourceError,
+    InfiniteValueError,
+    MissingColumnError,
+    NamelessColumnsError,
+    NoDataError,
+    ParameterError,
+)
+from .labels import CodedLabels, Labels, join_labels
+
+FIRST_ROOM = 1 << 16  # rows of memory for a batch whose length is not known yet
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Consecutive rows, the first of which has the number `first_row` in the dataset."""
+
+    first_row: int
+    x: npt.NDArray[np.float32]  # (rows, n_features), C-contiguous; NaN is a missing value
+    y: npt.NDArray[Any] | CodedLabels | None
+    weights: npt.NDArray[np.float64] | None
+    where: str  # the file or kind of source of its first row, for errors
+    carried: pa.Table | None = None  # the columns asked for in `carry`
+
+    @property
+    def rows(self) -> int:
+        return len(self.x)
+
+
+class Piece(Protocol):
+    """Rows as the source gives them. Parts are named by row numbers within the piece."""
+
+    @property
+    def first_row(self) -> int: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def where(self) -> str: ...
+    def fill(self, out: npt.NDArray[np.float32], start: int) -> None: ...
+    def labels(self, start: int, stop: int) -> Labels | None: ...
+    def weights(self, start: int, stop: int) -> npt.NDArray[np.float64] | None: ...
+    def carried(self, start: int, stop: int) -> pa.Table | None: ...
+
+
+class BatchBuilder:
+    """A batch that is being filled from pieces."""
+
+    def __init__(self, first_row: int, rows: int, known: bool, n_features: int, where: str) -> None:
+        self.first_row = first_row
+        self.count = 0
+        self._rows = rows
+        self._where = where
+        self._x = np.empty((rows if known else min(rows, FIRST_ROOM), n_features), dtype=np.float32)
+        self._labels: list[Labels] = []
+        self._weights: list[npt.NDArray[np.float64]] = []
+        self._carried: list[pa.Table] = []
+
+    @property
+    def full(self) -> bool:
+        return self.count == self._rows
+
+    def take(self, piece: Piece, start: int) -> int:
+        """Take what fits from row `start` of the piece on; return the row after the last one taken."""
+        stop = min(piece.rows, start + self._rows - self.count)
+        end = self.count + stop - start
+        if end > len(self._x):
+            grown = np.empty(
+                (min(self._rows, max(2 * len(self._x), end)), self._x.shape[1]), dtype=np.float32
+            )
+            grown[: self.count] = self._x[: self.count]
+            self._x = grown
+        piece.fill(self._x[self.count : end], start)
+        for parts, part in (
+            (self._labels, piece.labels(start, stop)),
+            (self._weights, piece.weights(start, stop)),
+            (self._carried, piece.carried(start, stop)),
+        ):
+            if part is not None:
+                parts.append(part)  # type: ignore[attr-defined]
+        self.count = end
+        return stop
+
+    def finish(self, names: tuple[str, ...] | None) -> Batch:
+        x = self._x[: self.count]
+        infinite, _ = _core.look_over(x)
+        if infinite >= 0:
+            row, column = divmod(infinite, x.shape[1])
+            name = column if names is None else names[column]
+            raise InfiniteValueError(self.first_row + row, name, self._where)
+        return Batch(
+            self.first_row,
+            x,
+            join_labels(self._labels) if self._labels else None,
+            np.concatenate(self._weights) if self._weights else None,
+            self._where,
+            pa.concat_tables(self._carried, promote_options="permissive") if self._carried else None,
+        )
+
+
+class Dataset(ABC):
+    """Rows in a fixed order, read in batches from wherever they are."""
+
+    kind: str
+    feature_names: tuple[str, ...] | None
+    target: str | None
+    weight: str | None
+    n_features: int
+    n_rows: int | None
+    nbytes: int | None
+
+    @abstractmethod
+    def _pieces(self, rows: int, start: int, carry: tuple[str, ...]) -> Iterator[Piece]:
+        """Pieces in order; the first may begin before row `start`, at any row from which it can be read."""
+
+    @abstractmethod
+    def _column_names(self) -> Sequence[str]:
+        """The columns that can be selected or carried."""
+
+    @abstractmethod
+    def _use_features(self, features: tuple[str, ...]) -> None:
+        """Read these columns as features from now on."""
+
+    @abstractmethod
+    def fingerprint(self) -> dict[str, Any]:
+        """What tells this data from other data, as values that JSON can hold."""
+
+    @abstractmethod
+    def _described(self) -> list[tuple[str, str]]:
+        """What the representation says of the source: pairs of a word and a text."""
+
+    @property
+    def _where(self) -> str:
+        return f"the {self.kind}"
+
+    def batches(self, rows: int, start: int = 0, carry: Sequence[str] = ()) -> Iterator[Batch]:
+        """Give the rows from number `start` on, in batches of `rows` rows; only the last may be shorter.
+
+        Parameters
+        ----------
+        rows : int
+            Rows of a batch.
+        start : int, default 0
+            Number of the first row to give.
+        carry : sequence of str, default ()
+            Columns to hand through as they are, in `Batch.carried`.
+
+        Returns
+        -------
+        Iterator[Batch]
+            The batches. An error of the source is raised, never taken for the end of the data.
+        """
+        if rows < 1:
+            raise ParameterError("rows", rows, "at least 1")
+        if start < 0 or (self.n_rows is not None and start > self.n_rows):
+            raise ParameterError("start", start, "the number of a row")
+        self._check_names(carry)
+        return self._batches(rows, start, tuple(carry))
+
+    def _batches(self, rows: int, start: int, carry: tuple[str, ...]) -> Iterator[Batch]:
+        end = start if start == self.n_rows else 0  # a source need not give a piece when nothing is left
+        builder: BatchBuilder | None = None
+        for piece in self._pieces(rows, start, carry):
+            end = piece.first_row + piece.rows
+            if self.n_rows is not None and end > self.n_rows:
+                raise ChangedSourceError(piece.where, f"it has more than the {self.n_rows} rows it had")
+            at = max(0, start - piece.first_row)
+            while at < piece.rows:
+                if builder is None:
+                    builder = self._builder(piece.first_row + at, rows, piece.where)
+                at = builder.take(piece, at)
+                if builder.full:
+                    yield builder.finish(self.feature_names)
+                    builder = None
+        self._check_end(end, start)
+        if builder is not None:
+            yield builder.finish(self.feature_names)
+
+    def _builder(self, first_row: int, rows: int, where: str) -> BatchBuilder:
+        known = self.n_rows is not None
+        left = rows if self.n_rows is None else min(rows, self.n_rows - first_row)
+        return BatchBuilder(first_row, left, known, self.n_features, where)
+
+    def _check_end(self, end: int, start: int) -> None:
+        if self.n_rows is None:
+            if end == 0:
+                raise NoDataError(self._where, "it has no rows")
+            if start > end:
+                raise ParameterError("start", start, f"at most the number of rows, {end}")
+            self.n_rows = end
+        elif end != self.n_rows:
+            raise ChangedSourceError(self._where, f"it ended after {end} rows and had {self.n_rows}")
+
+    def _check_names(self, names: Sequence[str]) -> None:
+        known = self._column_names()
+        for name in names:
+            if name not in known:
+                if not known:
+                    raise NamelessColumnsError(self._where, f"a choice of column {name!r}")
+                raise MissingColumnError(name, self._where, known)
+
+    def select(self, features: Sequence[str]) -> Dataset:
+        """Return the same rows with these columns as features, in this order."""
+        self._check_names(features)
+        if not features:
+            raise ParameterError("features", features, "the names of at least one column")
+        chosen = copy.copy(self)
+        chosen._use_features(tuple(features))
+        chosen.feature_names = tuple(features)
+        chosen.n_features = len(features)
+        return chosen
+
+    def __repr__(self) -> str:
+        names = "" if self.feature_names is None else f": {shortened(self.feature_names)}"
+        lines = [
+            *self._described(),
+            ("rows", "unknown until read once" if self.n_rows is None else f"{self.n_rows:,}"),
+            ("features", f"{self.n_features}{names}"),
+            ("target", self.target or "none"),
+        ]
+        if self.weight is not None:
+            lines.append(("weight", self.weight))
+        if self.nbytes is not None:
+            lines.append(("bytes", f"{self.nbytes:,}"))
+        return "\n".join([f"{self.kind} dataset", *(f"  {word:<9}{text}" for word, text in lines)])
+
+
+def shortened(names: Sequence[str], most: int = 6) -> str:
+    """The first names, and the last one if there are more."""
+    if len(names) <= most:
+        return ", ".join(names)
+    return ", ".join([*names[: most - 1], "...", names[-1]])

@@ -1,0 +1,110 @@
+"""Which columns of a table are features, target and weight, and whether their types will do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from ..errors import (
+    ColumnTypeError,
+    DifferentFilesError,
+    DuplicateColumnError,
+    MissingColumnError,
+    NoDataError,
+    ParameterError,
+)
+from .labels import type_class
+
+NUMBERS = {"whole", "float", "bool", "null"}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that are read, by name."""
+
+    features: tuple[str, ...]
+    target: str | None
+    weight: str | None
+    every: bool  # the features are all columns there are
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys([*self.features, *(name for name in (self.target, self.weight) if name)]))
+
+    def with_features(self, features: tuple[str, ...]) -> Columns:
+        return replace(self, features=features, every=False)
+
+
+def choose_columns(
+    schema: pa.Schema, target: object, features: Sequence[str] | None, weight: object, where: str
+) -> Columns:
+    """Give each column of a table its role; by default all but target and weight are features."""
+    for name, role in ((target, "target"), (weight, "weight")):
+        if name is not None and not isinstance(name, str):
+            raise ParameterError(role, name, f"the name of a column of {where}")
+    if isinstance(features, str):
+        raise ParameterError("features", features, "a list of column names")
+    assert target is None or isinstance(target, str)
+    assert weight is None or isinstance(weight, str)
+    check_unique(schema, where)
+    if features is None:
+        chosen = tuple(name for name in schema.names if name not in (target, weight))
+    else:
+        chosen = tuple(features)
+    columns = Columns(chosen, target, weight, features is None)
+    check_columns(schema, columns, where)
+    return columns
+
+
+def check_unique(schema: pa.Schema, where: str) -> None:
+    seen: set[str] = set()
+    for name in schema.names:
+        if name in seen:
+            raise DuplicateColumnError(name, where)
+        seen.add(name)
+
+
+def check_columns(schema: pa.Schema, columns: Columns, where: str) -> None:
+    """Refuse columns that are missing, named twice or of a type that their role does not allow."""
+    if not columns.features:
+        raise NoDataError(where, "no column is left to be a feature")
+    for name in columns.used:
+        if name not in schema.names:
+            raise MissingColumnError(name, where, schema.names)
+    for i, name in enumerate(columns.features):
+        if name in columns.features[:i]:
+            raise DuplicateColumnError(name, where, "is named twice in features")
+        if name in (columns.target, columns.weight):
+            raise DuplicateColumnError(name, where, "is both a feature and target or weight")
+        if type_class(schema.field(name).type) not in NUMBERS:
+            raise ColumnTypeError(name, where, schema.field(name).type, "feature")
+    if columns.target is not None and type_class(schema.field(columns.target).type) == "other":
+        raise ColumnTypeError(columns.target, where, schema.field(columns.target).type, "target")
+    if columns.weight is not None and type_class(schema.field(columns.weight).type) not in NUMBERS:
+        raise ColumnTypeError(columns.weight, where, schema.field(columns.weight).type, "weight")
+
+
+def check_same(first: pa.Schema, first_file: str, schema: pa.Schema, file: str, columns: Columns) -> None:
+    """Refuse a file whose columns are not those of the first, as far as they are read."""
+    check_unique(schema, file)
+    names = first.names if columns.every else columns.used
+    for name in names:
+        if name not in schema.names:
+            raise DifferentFilesError(file, name, "is missing; it is in", first_file)
+    if columns.every:
+        for name in schema.names:
+            if name not in first.names:
+                raise DifferentFilesError(file, name, "is not in", first_file)
+    for name in columns.used:
+        found, wanted = schema.field(name).type, first.field(name).type
+        if not _alike(found, wanted, name == columns.target):
+            raise DifferentFilesError(file, name, f"has the type {found}, but it is {wanted} in", first_file)
+
+
+def _alike(found: pa.DataType, wanted: pa.DataType, exact: bool) -> bool:
+    a, b = type_class(found), type_class(wanted)
+    if a == b or "null" in (a, b):
+        return True
+    return not exact and a in NUMBERS and b in NUMBERS

@@ -1,0 +1,173 @@
+"""Files of a source: found by path, directory, glob, list or URL, and watched for changes."""
+
+from __future__ import annotations
+
+import glob
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from ..errors import ChangedSourceError, DamagedFileError, MissingExtraError, NoDataError
+
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+MAGIC = set("*?[")
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file as it was when it was found; `partition` holds the key=value parts of its path."""
+
+    path: str
+    system: Any = None  # fsspec file system, None for a local file
+    size: int = 0
+    stamp: int | str = 0  # mtime in ns; what the file system gives for it elsewhere
+    partition: dict[str, str | None] = field(default_factory=dict)
+
+    def open(self) -> BinaryIO:
+        file: BinaryIO = Path(self.path).open("rb") if self.system is None else self.system.open(self.path)
+        return file
+
+    def open_arrow(self) -> pa.NativeFile:
+        # Not memory-mapped: a file that is cut while it is mapped would kill the process.
+        if self.system is None:
+            return pa.OSFile(self.path)
+        return pa.PythonFile(self.system.open(self.path, "rb"), mode="r")
+
+    def check_unchanged(self) -> None:
+        try:
+            now = stamp_of(self.path, self.system)
+        except FileNotFoundError as error:
+            raise ChangedSourceError(self.path, "the file is gone") from error
+        if now[0] != self.size:
+            raise ChangedSourceError(self.path, f"its size was {self.size} bytes and is {now[0]}")
+        if now[1] != self.stamp:
+            raise ChangedSourceError(self.path, "it was written to")
+
+    @contextmanager
+    def watched(self, kind: str) -> Iterator[None]:
+        """Read inside: a change before or after it is an error, and so is any fault of the file."""
+        self.check_unchanged()
+        try:
+            yield
+        except (OSError, EOFError, pa.ArrowException, zipfile.BadZipFile, zlib.error) as error:
+            self.check_unchanged()
+            raise DamagedFileError(self.path, kind, error) from error
+        self.check_unchanged()
+
+    def described(self) -> dict[str, Any]:
+        """Path, size and time, for a fingerprint."""
+        path = self.path if self.system is not None else os.path.abspath(self.path)
+        return {"path": path, "size": self.size, "mtime_ns": self.stamp}
+
+
+def stamp_of(path: str, system: Any) -> tuple[int, int | str]:
+    """Size of a file and the time of its last change."""
+    if system is None:
+        status = os.stat(path)
+        return status.st_size, status.st_mtime_ns
+    system.invalidate_cache(path)
+    info = system.info(path)
+    for key in ("mtime", "LastModified", "last_modified", "updated", "created", "ETag"):
+        if info.get(key) is not None:
+            return int(info["size"]), str(info[key])
+    return int(info["size"]), ""
+
+
+def find_files(source: str | Path | Sequence[str | Path], extensions: Sequence[str]) -> list[SourceFile]:
+    """Find the files of a path, directory, glob, URL or list; those of directories and globs sorted by path.
+
+    In a directory, names that begin with a dot or an underscore and names without one of the extensions
+    are passed over.
+    """
+    if isinstance(source, (str, Path)):
+        return _find(str(source), extensions)
+    files = [file for path in source for file in _find(str(path), extensions)]
+    if not files:
+        raise NoDataError("The list of files", "it is empty")
+    common = os.path.commonpath([os.path.dirname(file.path) for file in files])
+    return [_with_partition(file, file.path[len(common) :]) for file in files]
+
+
+def is_url(path: str) -> bool:
+    return "://" in path
+
+
+def _find(path: str, extensions: Sequence[str]) -> list[SourceFile]:
+    if path.startswith("file://"):
+        path = unquote(path.removeprefix("file://"))
+    system = None
+    if is_url(path):
+        system, path = _remote(path)
+    else:
+        path = os.path.expanduser(path)
+    is_file, is_folder, match = _looks(system)
+    if is_file(path):
+        return [_seen(path, system)]
+    if is_folder(path):
+        root = path.rstrip("/")
+        found = [name for name in _walk(root, system) if _is_data(name[len(root) :], extensions)]
+    else:
+        root = _fixed_part(path)
+        found = [name for name in match(path) if is_file(name)]
+    if not found:
+        raise NoDataError(repr(path), "no file matches")
+    return [_with_partition(_seen(name, system), name[len(root) :]) for name in sorted(found)]
+
+
+def _remote(path: str) -> tuple[Any, str]:
+    try:
+        import fsspec
+    except ImportError as error:
+        raise MissingExtraError("fsspec", "url", f"The URL {path}") from error
+    try:
+        system, inner = fsspec.core.url_to_fs(path)
+    except (ValueError, ImportError) as error:
+        raise NoDataError(repr(path), str(error)) from error
+    return system, inner
+
+
+def _looks(system: Any) -> tuple[Any, Any, Any]:
+    if system is None:
+        return os.path.isfile, os.path.isdir, lambda path: glob.glob(path, recursive=True)
+    return system.isfile, system.isdir, system.glob
+
+
+def _walk(root: str, system: Any) -> list[str]:
+    if system is not None:
+        return list(system.find(root))
+    return [
+        os.path.join(folder, name) for folder, _, names in os.walk(root, followlinks=True) for name in names
+    ]
+
+
+def _is_data(inner: str, extensions: Sequence[str]) -> bool:
+    parts = [part for part in inner.split("/") if part]
+    hidden = any(part.startswith((".", "_")) and "=" not in part for part in parts)
+    return not hidden and parts[-1].lower().endswith(tuple(extensions))
+
+
+def _fixed_part(pattern: str) -> str:
+    """The directories of a glob before the first wildcard."""
+    parts = pattern.split("/")
+    fixed = next((i for i, part in enumerate(parts) if MAGIC & set(part)), len(parts))
+    return "/".join(parts[:fixed])
+
+
+def _seen(path: str, system: Any) -> SourceFile:
+    size, stamp = stamp_of(path, system)
+    return SourceFile(path, system, size, stamp)
+
+
+def _with_partition(file: SourceFile, inner: str) -> SourceFile:
+    """The file with the key=value directories of this part of its path."""
+    pairs = [part.split("=", 1) for part in inner.split("/")[:-1] if "=" in part]
+    values = {unquote(key): None if value == NULL_PARTITION else unquote(value) for key, value in pairs}
+    return SourceFile(file.path, file.system, file.size, file.stamp, {**file.partition, **values})

@@ -1,0 +1,156 @@
+"""Labels and weights of rows, from Arrow or numpy: checked, and without a Python object for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..errors import ColumnTypeError, MissingLabelError, WeightError
+
+
+@dataclass(frozen=True)
+class CodedLabels:
+    """Labels that are text: `labels[codes]` are the labels of the rows."""
+
+    codes: npt.NDArray[np.int32]
+    labels: npt.NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def decoded(self) -> npt.NDArray[Any]:
+        return self.labels[self.codes]
+
+
+Labels: TypeAlias = npt.NDArray[Any] | CodedLabels
+
+
+def type_class(kind: pa.DataType) -> str:
+    """What values of an Arrow type are to us: "whole", "float", "bool", "text", "null" or "other"."""
+    if pa.types.is_dictionary(kind):
+        return type_class(kind.value_type)
+    for name, test in (
+        ("whole", pa.types.is_integer),
+        ("float", pa.types.is_floating),
+        ("float", pa.types.is_decimal),
+        ("bool", pa.types.is_boolean),
+        ("text", pa.types.is_string),
+        ("text", pa.types.is_large_string),
+        ("text", pa.types.is_string_view),
+        ("null", pa.types.is_null),
+    ):
+        if test(kind):
+            return name
+    return "other"
+
+
+def join_labels(parts: Sequence[Labels]) -> Labels:
+    if len(parts) == 1:
+        return parts[0]
+    coded = [part for part in parts if isinstance(part, CodedLabels)]
+    if not coded:
+        return np.concatenate([part for part in parts if not isinstance(part, CodedLabels)])
+    labels, places = np.unique(np.concatenate([part.labels for part in coded]), return_inverse=True)
+    ends = np.cumsum([len(part.labels) for part in coded])
+    codes = [
+        places[end - len(part.labels) : end].astype(np.int32)[part.codes]
+        for part, end in zip(coded, ends, strict=True)
+    ]
+    return CodedLabels(np.concatenate(codes), labels)
+
+
+def labels_from_arrow(column: pa.Array, first_row: int, name: str, where: str) -> Labels:
+    """The labels of an Arrow column; `first_row` is the number of its first row, for errors."""
+    if column.null_count:
+        raise MissingLabelError(first_row + first_true(column.is_null()), name, where)
+    kind = type_class(column.type)
+    if kind == "text":
+        return _coded(column, first_row, name, where)
+    if pa.types.is_dictionary(column.type):
+        return labels_from_arrow(column.dictionary_decode(), first_row, name, where)
+    if kind == "other":
+        raise ColumnTypeError(name, where, column.type, "target")
+    if kind == "float":
+        return _finite(plain_floats(column), first_row, name, where)
+    values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def labels_from_numpy(values: npt.NDArray[Any], first_row: int, name: str, where: str) -> Labels:
+    """The labels of a numpy column: ints and bools as they are, floats as float64, text coded."""
+    if values.dtype.kind in "biu":
+        return values
+    if values.dtype.kind == "f":
+        return _finite(values.astype(np.float64), first_row, name, where)
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "utf-8")
+    if values.dtype.kind == "U":
+        labels, codes = np.unique(values, return_inverse=True)
+        return CodedLabels(codes.astype(np.int32), labels)
+    if values.dtype.kind in "OT":
+        try:
+            return labels_from_arrow(pa.array(values, from_pandas=True), first_row, name, where)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise ColumnTypeError(name, where, f"object ({error})", "target") from error
+    raise ColumnTypeError(name, where, values.dtype, "target")
+
+
+def checked_weights(
+    values: npt.NDArray[Any], first_row: int, name: str, where: str
+) -> npt.NDArray[np.float64]:
+    weights = np.ascontiguousarray(values, dtype=np.float64)
+    good = np.isfinite(weights) & (weights >= 0)
+    if not good.all():
+        bad = int(np.argmin(good))
+        raise WeightError(first_row + bad, name, where, float(weights[bad]))
+    return weights
+
+
+def weights_from_arrow(column: pa.Array, first_row: int, name: str, where: str) -> npt.NDArray[np.float64]:
+    return checked_weights(plain_floats(column), first_row, name, where)
+
+
+def plain_floats(column: pa.Array) -> npt.NDArray[np.float64]:
+    """A column of numbers as float64, with NaN for null."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_decimal(column.type) or pa.types.is_null(column.type):
+        column = column.cast(pa.float64())
+    values = column.to_numpy(zero_copy_only=False)
+    if values.dtype == object:  # bools with nulls
+        values = column.cast(pa.uint8()).to_numpy(zero_copy_only=False)
+    return np.asarray(values, dtype=np.float64)
+
+
+def first_true(mask: pa.Array) -> int:
+    return int(np.argmax(mask.to_numpy(zero_copy_only=False)))
+
+
+def _coded(column: pa.Array, first_row: int, name: str, where: str) -> CodedLabels:
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    codes = column.indices.to_numpy(zero_copy_only=False)
+    # A dictionary may hold labels that no row here has: categories of a frame, or those of other row groups.
+    used = np.bincount(codes, minlength=len(column.dictionary)) > 0
+    labels = column.dictionary.filter(pa.array(used))
+    codes = (np.cumsum(used, dtype=np.int32) - 1).astype(np.int32)[codes]
+    if labels.null_count:
+        null = first_true(labels.is_null())
+        raise MissingLabelError(first_row + int(np.argmax(codes == null)), name, where)
+    return CodedLabels(codes, np.array(labels.to_pylist(), dtype=np.str_))
+
+
+def _finite(
+    values: npt.NDArray[np.float64], first_row: int, name: str, where: str
+) -> npt.NDArray[np.float64]:
+    good = np.isfinite(values)
+    if not good.all():
+        bad = int(np.argmin(good))
+        what = "is missing" if np.isnan(values[bad]) else "is infinite"
+        raise MissingLabelError(first_row + bad, name, where, what)
+    return values

@@ -1,0 +1,221 @@
+"""Rows of a matrix X with labels and weights beside it: arrays, .npy, .npz and HDF5."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..errors import ColumnTypeError, DataError, DuplicateColumnError, NoDataError, ParameterError
+from .base import Dataset
+from .labels import Labels, checked_weights, labels_from_numpy
+from .rows import MemoryRows, Reader, Rows
+
+PIECE_VALUES = 1 << 21
+SAMPLED_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Labels or weights: an array of their own, or a column of X."""
+
+    name: str
+    rows: Rows | None = None
+    column: int | None = None
+
+
+@dataclass
+class MatrixPiece:
+    """A block of X with what belongs to it."""
+
+    first_row: int
+    where: str
+    x: npt.NDArray[Any]
+    columns: npt.NDArray[np.intp] | None  # of X that are features; None for all
+    y: npt.NDArray[Any] | None
+    w: npt.NDArray[Any] | None
+    names: tuple[str, str]  # of target and weight, for errors
+    others: dict[str, npt.NDArray[Any]]  # to be carried
+
+    @property
+    def rows(self) -> int:
+        return len(self.x)
+
+    def fill(self, out: npt.NDArray[np.float32], start: int) -> None:
+        part = self.x[start : start + len(out)]
+        with np.errstate(over="ignore"):
+            out[...] = part if self.columns is None else part[:, self.columns]
+
+    def labels(self, start: int, stop: int) -> Labels | None:
+        if self.y is None:
+            return None
+        return labels_from_numpy(self.y[start:stop], self.first_row + start, self.names[0], self.where)
+
+    def weights(self, start: int, stop: int) -> npt.NDArray[np.float64] | None:
+        if self.w is None:
+            return None
+        return checked_weights(self.w[start:stop], self.first_row + start, self.names[1], self.where)
+
+    def carried(self, start: int, stop: int) -> pa.Table | None:
+        if not self.others:
+            return None
+        return pa.table({name: values[start:stop] for name, values in self.others.items()})
+
+
+class MatrixDataset(Dataset):
+    """Rows of a matrix; its columns have names only if `features` gives them."""
+
+    def __init__(
+        self,
+        kind: str,
+        x: Rows,
+        target: Beside | None,
+        weight: Beside | None,
+        features: Sequence[Any] | None,
+        others: dict[str, Rows] | None = None,
+    ) -> None:
+        self.kind = kind
+        self._x = x
+        self._y = target
+        self._w = weight
+        self._others = others or {}
+        if len(x.shape) != 2:
+            raise DataError(f"X in {x.where} has the shape {x.shape}: it must have rows and columns.")
+        if x.dtype.kind not in "biuf":
+            raise ColumnTypeError("X", x.where, x.dtype, "feature")
+        self.n_rows = x.shape[0]
+        if not self.n_rows:
+            raise NoDataError(x.where, "it has no rows")
+        for beside in (target, weight):
+            self._check_beside(beside)
+        self._choose(features)
+        self.target = None if target is None else target.name
+        self.weight = None if weight is None else weight.name
+        self.nbytes = sum(int(np.prod(rows.shape)) * rows.dtype.itemsize for rows in self._arrays())
+
+    def _arrays(self) -> list[Rows]:
+        beside = [b.rows for b in (self._y, self._w) if b is not None and b.rows is not None]
+        return [self._x, *beside]
+
+    def _check_beside(self, beside: Beside | None) -> None:
+        if beside is None:
+            return
+        if beside.column is not None and not 0 <= beside.column < self._x.shape[1]:
+            raise ParameterError(
+                "target or weight", beside.column, f"a column of X, which has {self._x.shape[1]} of them"
+            )
+        if beside.rows is not None:
+            shape = beside.rows.shape
+            if shape not in ((self.n_rows,), (self.n_rows, 1)):
+                raise DataError(
+                    f"{beside.name} in {beside.rows.where} has the shape {shape}, but X has "
+                    f"{self.n_rows} rows: there must be one value for each row."
+                )
+        if beside is self._w and beside.rows is not None and beside.rows.dtype.kind not in "biuf":
+            raise ColumnTypeError(beside.name, beside.rows.where, beside.rows.dtype, "weight")
+
+    def _choose(self, features: Sequence[Any] | None) -> None:
+        """Which columns of X are features: numbers choose columns, names name those that are left."""
+        taken = {b.column for b in (self._y, self._w) if b is not None and b.column is not None}
+        left = [i for i in range(self._x.shape[1]) if i not in taken]
+        self._places: dict[str, int] = {}
+        self.feature_names = None
+        if features is not None and all(isinstance(name, str) for name in features):
+            if len(features) != len(left):
+                raise ParameterError(
+                    "features", list(features), f"{len(left)} names, one for each column of X"
+                )
+            self.feature_names = tuple(features)
+            self._places = dict(zip(features, left, strict=True))
+            if len(self._places) != len(left):
+                twice = next(name for name in features if list(features).count(name) > 1)
+                raise DuplicateColumnError(twice, self._x.where, "is named twice in features")
+        elif features is not None:
+            width = self._x.shape[1]
+            if not all(isinstance(i, (int, np.integer)) and -width <= i < width for i in features):
+                raise ParameterError("features", list(features), f"column numbers below {width}, or names")
+            left = [int(i) % width for i in features]
+        if not left:
+            raise NoDataError(self._x.where, "no column is left to be a feature")
+        whole = left == list(range(self._x.shape[1]))
+        self._columns = None if whole else np.array(left, dtype=np.intp)
+        self.n_features = len(left)
+
+    @property
+    def _where(self) -> str:
+        return self._x.where
+
+    def _column_names(self) -> Sequence[str]:
+        return [*self._places, *self._others]
+
+    def _use_features(self, features: tuple[str, ...]) -> None:
+        for name in features:
+            if name not in self._places:
+                raise ColumnTypeError(name, self._where, "of an array beside X", "feature")
+        self._columns = np.array([self._places[name] for name in features], dtype=np.intp)
+
+    def _pieces(self, rows: int, start: int, carry: tuple[str, ...]) -> Iterator[MatrixPiece]:
+        total = self._x.shape[0]
+        step = min(max(rows, 1024), max(1024, PIECE_VALUES // self._x.shape[1]))
+        with ExitStack() as stack:
+            opened: dict[int, Reader] = {}
+            others = [self._others[name] for name in carry if name in self._others]
+            for part in [*self._arrays(), *others]:
+                if id(part) not in opened:
+                    opened[id(part)] = stack.enter_context(part.reader())
+            for first in range(start, total, step):
+                yield self._piece(opened, first, min(first + step, total), carry)
+
+    def _piece(self, opened: dict[int, Reader], start: int, stop: int, carry: tuple[str, ...]) -> MatrixPiece:
+        x = opened[id(self._x)](start, stop)
+
+        def beside(what: Beside | None) -> npt.NDArray[Any] | None:
+            if what is None:
+                return None
+            if what.rows is None:
+                return x[:, what.column]
+            return opened[id(what.rows)](start, stop).reshape(len(x))
+
+        others = {
+            name: x[:, self._places[name]]
+            if name in self._places
+            else opened[id(self._others[name])](start, stop)
+            for name in carry
+        }
+        names = (self.target or "", self.weight or "")
+        return MatrixPiece(
+            start, self._where, x, self._columns, beside(self._y), beside(self._w), names, others
+        )
+
+    def _described(self) -> list[tuple[str, str]]:
+        return [("from", self._x.where), ("types", str(self._x.dtype))]
+
+    def fingerprint(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "kind": self.kind,
+            "shape": list(self._x.shape),
+            "dtype": str(self._x.dtype),
+            "features": list(self.feature_names) if self.feature_names else None,
+            "columns": None if self._columns is None else self._columns.tolist(),
+            "target": self.target,
+            "weight": self.weight,
+        }
+        files = {part.file.path: part.file for part in self._arrays() if part.file is not None}
+        found["files"] = [file.described() for file in files.values()]
+        found["crc"] = [_checksum(part) for part in self._arrays() if isinstance(part, MemoryRows)]
+        return found
+
+
+def _checksum(part: MemoryRows) -> int:
+    """A checksum of a few thousand rows, evenly spread."""
+    rows = np.linspace(0, part.shape[0] - 1, min(SAMPLED_ROWS, part.shape[0])).astype(np.intp)
+    values = part.values[rows]
+    if values.dtype.hasobject:
+        return zlib.crc32(repr(values.tolist()).encode())
+    return zlib.crc32(np.ascontiguousarray(values).tobytes())

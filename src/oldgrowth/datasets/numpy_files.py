@@ -1,0 +1,89 @@
+"""Opens arrays, .npy and .npz files: finds X, labels and weights by what the caller gave for them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import MissingColumnError, ParameterError, UnknownSourceError
+from .files import SourceFile, find_files
+from .matrix import Beside, MatrixDataset
+from .rows import MemoryRows, NpyRows, NpzRows, npz_members
+
+NPY = (".npy",)
+NPZ = (".npz",)
+
+
+def open_array(source: Any, target: Any, features: Any, weight: Any) -> MatrixDataset:
+    """Open a 2-D array or memory map."""
+    kind = "memory map" if isinstance(source, np.memmap) else "array"
+    rows = MemoryRows(source, f"the {kind}")
+    width = rows.shape[-1] if rows.shape else 0
+    return MatrixDataset(
+        kind, rows, beside(target, "target", width), beside(weight, "weight", width), _listed(features)
+    )
+
+
+def open_npy(files: list[SourceFile], target: Any, features: Any, weight: Any) -> MatrixDataset:
+    """Open a .npy file."""
+    rows = NpyRows(_single(files))
+    width = rows.shape[-1] if rows.shape else 0
+    return MatrixDataset(
+        ".npy file", rows, beside(target, "target", width), beside(weight, "weight", width), _listed(features)
+    )
+
+
+def open_npz(files: list[SourceFile], target: Any, features: Any, weight: Any) -> MatrixDataset:
+    """Open a .npz file; `features` is the member with X or, as a list, the columns of member X."""
+    file = _single(files)
+    members = npz_members(file)
+    x = NpzRows(file, features if isinstance(features, str) else "X")
+    width = x.shape[-1] if x.shape else 0
+    if target is None and "y" in members:
+        target = "y"
+
+    def found(value: Any, role: str) -> Beside | None:
+        if isinstance(value, str) and value in members:
+            return Beside(value, NpzRows(file, value))
+        if isinstance(value, str) and not value.endswith(NPY):
+            raise MissingColumnError(value, file.path, members)
+        return beside(value, role, width)
+
+    y, w = found(target, "target"), found(weight, "weight")
+    names = None if isinstance(features, str) else features
+    others = {name: NpzRows(file, name) for name in members}
+    carried = {name: rows for name, rows in others.items() if rows.shape == x.shape[:1]}
+    return MatrixDataset(".npz file", x, y, w, names, dict(carried))
+
+
+def beside(value: Any, role: str, width: int) -> Beside | None:
+    """Labels or weights of a matrix of `width` columns: a column number, a .npy file or an array."""
+    if value is None:
+        return None
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        column = int(value) + width if value < 0 else int(value)
+        return Beside(f"column {column}", column=column)
+    if isinstance(value, (str, Path)):
+        if not str(value).endswith(NPY):
+            raise ParameterError(role, value, "a column number, an array or the path of a .npy file")
+        file = _single(find_files(value, NPY))
+        return Beside(os.path.basename(file.path), NpyRows(file))
+    return Beside(role, MemoryRows(np.asarray(value), f"the {role} array"))
+
+
+def _single(files: list[SourceFile]) -> SourceFile:
+    if len(files) != 1:
+        raise UnknownSourceError(
+            f"{files[0].path} and {len(files) - 1} more",
+            "arrays are read from one file; write Parquet for many",
+        )
+    return files[0]
+
+
+def _listed(features: Any) -> Any:
+    if isinstance(features, str):
+        raise ParameterError("features", features, "a list of column numbers, or of a name for each column")
+    return features

@@ -1,0 +1,61 @@
+"""Rows of Parquet files, read a few pages at a time, however large the row groups are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .files import SourceFile
+from .labels import type_class
+from .table_files import FilesDataset
+
+EXTENSIONS = (".parquet", ".pq", ".parq")
+BUFFER_BYTES = 1 << 18  # read ahead for each column: what keeps a large row group out of memory
+BATCH_VALUES = 1 << 21  # values decoded at a time
+
+
+class ParquetDataset(FilesDataset):
+    """Rows of Parquet files."""
+
+    kind = "Parquet"
+
+    def __init__(self, files: list[SourceFile], target: Any, features: Any, weight: Any) -> None:
+        self._group_rows: dict[str, Any] = {}
+        super().__init__(files, target, features, weight)
+
+    def _look(self, file: SourceFile) -> tuple[pa.Schema, int | None]:
+        with closing(file.open_arrow()) as source:
+            opened = pq.ParquetFile(source)
+            meta = opened.metadata
+            counts = [meta.row_group(i).num_rows for i in range(meta.num_row_groups)]
+            if sum(counts) != meta.num_rows or min(counts, default=0) < 0:
+                raise pa.ArrowInvalid(f"its row groups have {sum(counts)} rows, the file {meta.num_rows}")
+            self._group_rows[file.path] = np.array(counts, dtype=np.int64)
+            return opened.schema_arrow.remove_metadata(), int(meta.num_rows)
+
+    def _read(
+        self, file: SourceFile, names: list[str], rows: int, skip: int
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        counts = self._group_rows[file.path]
+        ends = np.cumsum(counts)
+        group = int(np.searchsorted(ends, skip, side="right"))
+        at = int(ends[group - 1]) if group else 0
+        text = [name for name in names if type_class(self._schema.field(name).type) == "text"]
+        with closing(file.open_arrow()) as source:
+            opened = pq.ParquetFile(
+                source,
+                pre_buffer=False,
+                buffer_size=BUFFER_BYTES,
+                read_dictionary=text,
+                page_checksum_verification=True,
+            )
+            wanted = min(max(rows, 1024), max(1024, BATCH_VALUES // max(1, len(names))))
+            left = list(range(group, len(counts)))
+            for batch in opened.iter_batches(wanted, row_groups=left, columns=names):
+                yield at, batch
+                at += batch.num_rows

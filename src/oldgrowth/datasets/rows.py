@@ -1,0 +1,162 @@
+"""Arrays read by ranges of rows: from memory, from .npy files and from members of .npz files."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from typing import Any, BinaryIO, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import DamagedFileError, MissingColumnError
+from .files import SourceFile
+
+Reader: TypeAlias = Callable[[int, int], npt.NDArray[Any]]
+
+
+class Rows(Protocol):
+    """An array of one or two dimensions; `reader` gives its rows from a first number to a last."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    where: str
+    file: SourceFile | None
+
+    def reader(self) -> AbstractContextManager[Reader]: ...
+
+
+class MemoryRows:
+    """An array in memory, or a memory map."""
+
+    file = None
+
+    def __init__(self, values: npt.NDArray[Any], where: str) -> None:
+        self.values = values
+        self.shape = values.shape
+        self.dtype = values.dtype
+        self.where = where
+
+    def reader(self) -> AbstractContextManager[Reader]:
+        return nullcontext(lambda start, stop: self.values[start:stop])
+
+
+class NpyRows:
+    """A .npy file, read with plain reads: a mapped file that is cut would kill the process."""
+
+    kind = "a .npy file"
+
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file
+        self.where = file.path
+        with file.watched(self.kind), file.open() as source:
+            self.shape, self._by_column, self.dtype = read_header(source, file.path)
+            self._offset = source.tell()
+        check_length(file.path, self._offset, self.shape, self.dtype, file.size)
+
+    @contextmanager
+    def reader(self) -> Iterator[Reader]:
+        with self.file.watched(self.kind), self.file.open() as source:
+            yield lambda start, stop: self._read(source, start, stop)
+
+    def _read(self, source: BinaryIO, start: int, stop: int) -> npt.NDArray[Any]:
+        if not self._by_column:
+            width = math.prod(self.shape[1:])
+            values = self._part(source, start * width, (stop - start) * width)
+            return values.reshape(stop - start, *self.shape[1:])
+        out = np.empty((self.shape[1], stop - start), dtype=self.dtype)
+        for column in range(self.shape[1]):
+            out[column] = self._part(source, column * self.shape[0] + start, stop - start)
+        return out.T
+
+    def _part(self, source: BinaryIO, first: int, count: int) -> npt.NDArray[Any]:
+        source.seek(self._offset + first * self.dtype.itemsize)
+        return read_values(source, count, self.dtype)
+
+
+class NpzRows:
+    """A member of a .npz file, compressed or not, read from front to back."""
+
+    kind = "a .npz file"
+
+    def __init__(self, file: SourceFile, member: str) -> None:
+        self.file = file
+        self.where = f"{file.path} ({member})"
+        self._member = f"{member}.npy"
+        with file.watched(self.kind), file.open() as source, zipfile.ZipFile(source) as archive:
+            if self._member not in archive.namelist():
+                raise MissingColumnError(member, file.path, member_names(archive))
+            with archive.open(self._member) as opened:
+                self.shape, self._by_column, self.dtype = read_header(opened, self.where)
+                offset = opened.tell()
+            size = archive.getinfo(self._member).file_size
+        check_length(self.where, offset, self.shape, self.dtype, size)
+
+    @contextmanager
+    def reader(self) -> Iterator[Reader]:
+        with ExitStack() as stack:
+            stack.enter_context(self.file.watched(self.kind))
+            archive = stack.enter_context(zipfile.ZipFile(stack.enter_context(self.file.open())))
+            source = stack.enter_context(archive.open(self._member))
+            read_header(source, self.where)
+            if (
+                self._by_column
+            ):  # all rows of a column follow each other: there is no reading from front to back
+                values = read_values(source, math.prod(self.shape), self.dtype).reshape(self.shape, order="F")
+                yield lambda start, stop: values[start:stop]
+                return
+            offset, width = source.tell(), math.prod(self.shape[1:]) * self.dtype.itemsize
+
+            def read(start: int, stop: int) -> npt.NDArray[Any]:
+                source.seek(offset + start * width)
+                values = read_values(source, (stop - start) * width // self.dtype.itemsize, self.dtype)
+                if stop == self.shape[0]:
+                    source.read(1)  # the end of the member is where its checksum is compared
+                return values.reshape(stop - start, *self.shape[1:])
+
+            yield read
+
+
+def npz_members(file: SourceFile) -> list[str]:
+    with file.watched(NpzRows.kind), file.open() as source, zipfile.ZipFile(source) as archive:
+        return member_names(archive)
+
+
+def member_names(archive: zipfile.ZipFile) -> list[str]:
+    return [name.removesuffix(".npy") for name in archive.namelist()]
+
+
+def read_header(source: Any, where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether columns rather than rows follow each other, and type of a .npy file."""
+    try:
+        version = np.lib.format.read_magic(source)
+        if version == (1, 0):
+            shape, by_column, dtype = np.lib.format.read_array_header_1_0(source)
+        else:
+            shape, by_column, dtype = np.lib.format.read_array_header_2_0(source)
+    except (ValueError, EOFError) as error:
+        raise DamagedFileError(where, NpyRows.kind, error) from error
+    if dtype.hasobject:
+        raise DamagedFileError(where, NpyRows.kind, "it holds Python objects, which are not read")
+    return shape, by_column and len(shape) > 1, dtype
+
+
+def check_length(where: str, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any], size: int) -> None:
+    wanted = offset + math.prod(shape) * dtype.itemsize
+    if wanted != size:
+        raise DamagedFileError(where, NpyRows.kind, f"its header says {wanted} bytes, but it has {size}")
+
+
+def read_values(source: Any, count: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Read so many values, or fail: a short read is not the end of the data."""
+    values = np.empty(count, dtype=dtype)
+    room = memoryview(values.view(np.uint8)) if count else memoryview(b"")
+    at = 0
+    while at < len(room):
+        got = source.readinto(room[at:])
+        if not got:
+            raise EOFError(f"{len(room) - at} bytes are missing")
+        at += got
+    return values

@@ -1,0 +1,132 @@
+"""Rows from Arrow record batches: the base of every source that has named columns."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from .base import Dataset
+from .columns import Columns, check_columns
+from .labels import Labels, labels_from_arrow, type_class, weights_from_arrow
+
+BLOCK_VALUES = (
+    1 << 16
+)  # values converted at a time: the block of rows stays in the cache, column after column
+
+
+class TablePiece:
+    """Rows of a record batch."""
+
+    def __init__(
+        self, first_row: int, where: str, batch: pa.RecordBatch, columns: Columns, carry: tuple[str, ...]
+    ) -> None:
+        self.first_row = first_row
+        self.where = where
+        self.rows = batch.num_rows
+        self._batch = batch
+        self._columns = columns
+        self._carry = carry
+        self._features = [raw_values(batch.column(name)) for name in columns.features]
+
+    def fill(self, out: npt.NDArray[np.float32], start: int) -> None:
+        block = max(64, BLOCK_VALUES // len(self._features))
+        with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which the batch refuses
+            for first in range(0, len(out), block):
+                part = out[first : first + block]
+                rows = slice(start + first, start + first + len(part))
+                for i, (values, missing) in enumerate(self._features):
+                    part[:, i] = values[rows]
+                    if missing is not None:
+                        part[missing[rows], i] = np.nan
+
+    def labels(self, start: int, stop: int) -> Labels | None:
+        name = self._columns.target
+        if name is None:
+            return None
+        column = self._batch.column(name).slice(start, stop - start)
+        return labels_from_arrow(column, self.first_row + start, name, self.where)
+
+    def weights(self, start: int, stop: int) -> npt.NDArray[np.float64] | None:
+        name = self._columns.weight
+        if name is None:
+            return None
+        column = self._batch.column(name).slice(start, stop - start)
+        return weights_from_arrow(column, self.first_row + start, name, self.where)
+
+    def carried(self, start: int, stop: int) -> pa.Table | None:
+        if not self._carry:
+            return None
+        return pa.Table.from_batches([self._batch.select(list(self._carry)).slice(start, stop - start)])
+
+
+def raw_values(column: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    """The numbers of a column without a copy where possible, and a mask of the missing ones."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_null(column.type):
+        return np.full(len(column), np.nan, dtype=np.float32), None
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
+    missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    values = pa.Array.from_buffers(column.type, len(column), [None, column.buffers()[1]], 0, column.offset)
+    return values.to_numpy(), missing
+
+
+class TableDataset(Dataset):
+    """A dataset whose columns have names and Arrow types."""
+
+    def __init__(self, schema: pa.Schema, columns: Columns, n_rows: int | None, nbytes: int | None) -> None:
+        self._schema = schema
+        self._columns = columns
+        self.feature_names = columns.features
+        self.n_features = len(columns.features)
+        self.target = columns.target
+        self.weight = columns.weight
+        self.n_rows = n_rows
+        self.nbytes = nbytes
+
+    @abstractmethod
+    def _tables(
+        self, names: tuple[str, ...], rows: int, start: int
+    ) -> Iterator[tuple[int, str, pa.RecordBatch]]:
+        """Record batches with these columns: number of the first row, where it is from, the batch."""
+
+    def _pieces(self, rows: int, start: int, carry: tuple[str, ...]) -> Iterator[TablePiece]:
+        columns = self._columns
+        names = tuple(dict.fromkeys([*columns.used, *carry]))
+        for first_row, where, batch in self._tables(names, rows, start):
+            if batch.num_rows:
+                yield TablePiece(first_row, where, batch, columns, carry)
+
+    def _column_names(self) -> Sequence[str]:
+        return self._schema.names
+
+    def _use_features(self, features: tuple[str, ...]) -> None:
+        self._columns = self._columns.with_features(features)
+        check_columns(self._schema, self._columns, self._where)
+
+    def _types(self) -> str:
+        counts: dict[str, int] = {}
+        for name in self._columns.features:
+            kind = str(self._schema.field(name).type)
+            counts[kind] = counts.get(kind, 0) + 1
+        return ", ".join(f"{count} {kind}" for kind, count in counts.items())
+
+    def _described(self) -> list[tuple[str, str]]:
+        return [("types", self._types())]
+
+    def _roles(self) -> dict[str, Any]:
+        """The columns in use, for a fingerprint."""
+        columns = self._columns
+        return {"features": list(columns.features), "target": columns.target, "weight": columns.weight}
+
+
+def labels_are_text(schema: pa.Schema, name: str | None) -> bool:
+    return name is not None and type_class(schema.field(name).type) == "text"

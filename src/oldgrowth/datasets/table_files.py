@@ -1,0 +1,122 @@
+"""Datasets of one or more files with named columns: what Parquet, Arrow and CSV files share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ..errors import ChangedSourceError, DifferentFilesError
+from .base import shortened
+from .columns import Columns, check_same, choose_columns
+from .files import SourceFile
+from .table import TableDataset
+
+
+class FilesDataset(TableDataset):
+    """Rows of files, one after the other; directories named key=value are columns too."""
+
+    kind: str
+
+    def __init__(self, files: list[SourceFile], target: Any, features: Any, weight: Any) -> None:
+        self._files = files
+        self._partitions = partition_types(files)
+        first = files[0]
+        columns: Columns | None = None
+        rows: list[int | None] = []
+        for file in files:
+            with file.watched(self.kind):
+                own, count = self._look(file)
+            schema = self._with_partitions(own)
+            if columns is None:
+                whole = schema
+                columns = choose_columns(schema, target, features, weight, file.path)
+            else:
+                check_same(whole, first.path, schema, file.path, columns)
+            rows.append(count)
+        assert columns is not None
+        known = [count for count in rows if count is not None]
+        total = sum(known) if len(known) == len(rows) else None
+        self._file_rows = rows
+        super().__init__(whole, columns, total, sum(file.size for file in files))
+
+    def _look(self, file: SourceFile) -> tuple[pa.Schema, int | None]:
+        """The columns of a file and its number of rows, if it can be known without reading all."""
+        raise NotImplementedError
+
+    def _read(
+        self, file: SourceFile, names: list[str], rows: int, skip: int
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Batches of a file with the number of their first row in it; those before `skip` may be left out."""
+        raise NotImplementedError
+
+    def _tables(
+        self, names: tuple[str, ...], rows: int, start: int
+    ) -> Iterator[tuple[int, str, pa.RecordBatch]]:
+        before = 0
+        for i, file in enumerate(self._files):
+            known = self._file_rows[i]
+            if known is not None and before + known <= start:
+                before += known
+                continue
+            own = [name for name in names if name not in self._partitions]
+            end = 0
+            with file.watched(self.kind):
+                for first, batch in self._read(file, own, rows, max(0, start - before)):
+                    end = first + batch.num_rows
+                    yield before + first, file.path, self._add_partitions(batch, file, names)
+            if known is not None and end != known:
+                raise ChangedSourceError(file.path, f"it ended after {end} rows and had {known}")
+            self._file_rows[i] = end
+            before += end
+
+    def _with_partitions(self, schema: pa.Schema) -> pa.Schema:
+        for name in [name for name in self._partitions if name in schema.names]:
+            del self._partitions[name]  # the file's own column is the one that counts
+        return pa.schema([*schema, *(pa.field(name, kind) for name, kind in self._partitions.items())])
+
+    def _add_partitions(
+        self, batch: pa.RecordBatch, file: SourceFile, names: Sequence[str]
+    ) -> pa.RecordBatch:
+        wanted = [name for name in names if name in self._partitions]
+        if not wanted:
+            return batch
+        arrays = {name: batch.column(name) for name in batch.schema.names}
+        for name in wanted:
+            kind = self._partitions[name]
+            text = pa.scalar(file.partition[name], pa.string())
+            arrays[name] = pa.repeat(text.cast(kind), batch.num_rows)
+        return pa.RecordBatch.from_pydict(arrays)
+
+    @property
+    def _where(self) -> str:
+        return (
+            self._files[0].path if len(self._files) == 1 else f"the {len(self._files)} files of the dataset"
+        )
+
+    def _described(self) -> list[tuple[str, str]]:
+        return [("files", shortened([file.path for file in self._files], 3)), *super()._described()]
+
+    def fingerprint(self) -> dict[str, Any]:
+        return {"kind": self.kind, "files": [file.described() for file in self._files], **self._roles()}
+
+
+def partition_types(files: list[SourceFile]) -> dict[str, pa.DataType]:
+    """The key=value columns of the paths: whole numbers or floats if all values are such, else text."""
+    first = files[0]
+    for file in files:
+        for name in first.partition.keys() ^ file.partition.keys():
+            raise DifferentFilesError(file.path, name, "is a directory key=value not as in", first.path)
+    return {name: _narrowest([file.partition[name] for file in files]) for name in first.partition}
+
+
+def _narrowest(values: list[str | None]) -> pa.DataType:
+    text = pa.array(values, pa.string())
+    for kind in (pa.int64(), pa.float64()):
+        try:
+            text.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+        return kind
+    return pa.string()
