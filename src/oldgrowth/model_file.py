@@ -220,7 +220,11 @@ def load(path: str | os.PathLike[str], mmap: bool = True) -> Any:
     >>> bool((oldgrowth.load(path).predict(X) == model.predict(X)).all())
     True
     """
-    model = read_model(path, mmap)
+    return restored(path, read_model(path, mmap))
+
+
+def restored(path: str | os.PathLike[str], model: Model) -> Any:
+    """The estimator of a file that was read."""
     try:
         return restore(model.meta, model.forest)
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:

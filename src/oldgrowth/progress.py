@@ -34,9 +34,9 @@ def human_bytes(n: float) -> str:
 
 
 class StageProgress:
-    """Counts the rows that a stage has finished."""
+    """Counts the rows that a stage has finished; `total` is None where nobody knows."""
 
-    def __init__(self, name: str, total: int) -> None:
+    def __init__(self, name: str, total: int | None) -> None:
         self.name, self.total, self.done = name, total, 0
 
     def advance(self, rows: int) -> None:
@@ -44,7 +44,7 @@ class StageProgress:
 
 
 class _LiveStage(StageProgress):
-    def __init__(self, name: str, total: int, bars: RichProgress) -> None:
+    def __init__(self, name: str, total: int | None, bars: RichProgress) -> None:
         super().__init__(name, total)
         self._bars = bars
         self._task = bars.add_task(name, total=total, rate="", memory="")
@@ -59,7 +59,7 @@ class _LiveStage(StageProgress):
 
 
 class _PlainStage(StageProgress):
-    def __init__(self, name: str, total: int, out: TextIO) -> None:
+    def __init__(self, name: str, total: int | None, out: TextIO) -> None:
         super().__init__(name, total)
         self._out = out
         self._started = self._reported = time.perf_counter()
@@ -71,10 +71,13 @@ class _PlainStage(StageProgress):
             return
         self._reported = now
         rate = self.done / (now - self._started)
-        eta = (self.total - self.done) / rate if rate else 0.0
+        of, left = "", ""
+        if self.total is not None:
+            eta = (self.total - self.done) / rate if rate else 0.0
+            of, left = f" of {self.total:,}", f"{eta:.0f} s left, "
         print(
-            f"oldgrowth: {self.name}: {self.done:,} of {self.total:,} rows, {rate:,.0f} rows/s, "
-            f"{eta:.0f} s left, peak {human_bytes(peak_memory())}",
+            f"oldgrowth: {self.name}: {self.done:,}{of} rows, {rate:,.0f} rows/s, "
+            f"{left}peak {human_bytes(peak_memory())}",
             file=self._out,
             flush=True,
         )
@@ -88,7 +91,7 @@ class Progress:
         self._console = Console(stderr=True)
 
     @contextmanager
-    def stage(self, name: str, total: int) -> Iterator[StageProgress]:
+    def stage(self, name: str, total: int | None) -> Iterator[StageProgress]:
         if not self._verbose or (self._console.is_terminal and total == 0):
             yield StageProgress(name, total)
         elif self._console.is_terminal:

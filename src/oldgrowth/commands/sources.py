@@ -1,0 +1,74 @@
+"""What the subcommands read: the rows to train on, and rows with the features that a forest knows."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..datasets import open_dataset
+from ..datasets.base import Dataset
+from ..errors import DataError
+from ..params import jobs_of
+from ..predict import predict_sums
+
+# Of a batch: rows as float32, and sums of the trees as float64.
+_BATCH_BYTES = 1 << 26
+_MIN_ROWS, _MAX_ROWS = 1024, 1 << 19
+
+
+@dataclass(frozen=True)
+class Source:
+    """Files as they were named on the command line, and how to read them."""
+
+    paths: tuple[str, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def open(
+        self, target: str | None = None, features: tuple[str, ...] | None = None, weight: str | None = None
+    ) -> Dataset:
+        names = None if features is None else list(features)
+        paths = self.paths[0] if len(self.paths) == 1 else list(self.paths)
+        return open_dataset(paths, self._column(target), names, self._column(weight), **self.options)
+
+    def _column(self, name: str | None) -> str | int | None:
+        """The columns of an array have numbers only."""
+        if name is not None and re.fullmatch(r"-?\d+", name) and self.paths[0].lower().endswith(".npy"):
+            return int(name)
+        return name
+
+    def open_for(
+        self, model: Any, target: str | None = None, features: tuple[str, ...] | None = None
+    ) -> Dataset:
+        """The features that the forest was trained on, by name where it has names."""
+        if features is None and hasattr(model, "feature_names_in_"):
+            features = tuple(model.feature_names_in_)
+        data = self.open(target, features)
+        if data.n_features != model.n_features_in_:
+            raise DataError(
+                f"{', '.join(self.paths)} has {data.n_features} features, but the forest was trained on "
+                f"{model.n_features_in_}: name the columns with --features."
+            )
+        return data
+
+
+def batch_rows(n_features: int, n_outputs: int) -> int:
+    """Rows to be read at a time."""
+    return max(_MIN_ROWS, min(_MAX_ROWS, _BATCH_BYTES // (4 * n_features + 16 * n_outputs)))
+
+
+class Predictor:
+    """Predicts batches without asking again whether the features are the right ones."""
+
+    def __init__(self, model: Any, jobs: int | None = None) -> None:
+        self._model = model
+        self._jobs = jobs_of(model.n_jobs if jobs is None else jobs)
+        self._hard = getattr(model, "voting", "soft") == "hard"
+
+    def means(self, x: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        """For each row the probability of each class, or the value."""
+        forest = self._model.forest_
+        return predict_sums(forest, x, self._jobs, self._hard) / forest.n_trees
