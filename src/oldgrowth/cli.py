@@ -34,6 +34,7 @@ from .commands.options import (
 from .commands.output import SUFFIXES as PREDICTION_SUFFIXES
 from .commands.parameters import KINDS, TASKS, given_parameters, parameter_options
 from .commands.sources import Source
+from .datasets.columns import AllBut
 from .errors import ParameterError
 from .picture import SUFFIXES
 from .scene import MIN_SIDE
@@ -83,6 +84,8 @@ def _console() -> Console:
 )
 @click.option("--features", multiple=True, callback=comma_names, metavar="NAME,...",
               help="Columns to learn from; may be repeated.  [default: all others]")  # fmt: skip
+@click.option("--drop", multiple=True, callback=comma_names, metavar="NAME,...",
+              help="Columns not to learn from, if --features is not given; may be repeated.")  # fmt: skip
 @click.option("--weight", metavar="NAME", help="Column with the weights of the rows.")
 @click.option("--kind", type=click.Choice(list(KINDS)), default="random-forest", show_default=True,
               help="subsets is the baseline: each tree sees a random subset of the rows only.")  # fmt: skip
@@ -96,8 +99,8 @@ def _console() -> Console:
 @click.pass_context
 def fit(
     context: click.Context, /, sources: tuple[str, ...], reading: dict[str, Any], target: str, output: Path,
-    features: tuple[str, ...] | None, weight: str | None, kind: str, task: str, quiet: bool, as_json: bool,
-    **_: Any,
+    features: tuple[str, ...] | None, drop: tuple[str, ...] | None, weight: str | None, kind: str, task: str,
+    quiet: bool, as_json: bool, **_: Any,
 ) -> None:  # fmt: skip
     """Train a forest on all rows of SOURCE and save it.
 
@@ -108,6 +111,9 @@ def fit(
     """
     from .commands.fit import run_fit
 
+    if drop and features:
+        raise click.UsageError("--features and --drop cannot both be given.")
+    features = AllBut(drop) if drop else features
     parameters = given_parameters(context) | {"verbose": 0 if quiet else 1}
     columns = {"target": target, "features": features, "weight": weight}
     try:
@@ -123,7 +129,7 @@ def fit(
 @click.option("--output", "-o", type=PATH, required=True, callback=new_path(PREDICTION_SUFFIXES),
               help="Where to save the predictions: .parquet, .csv or .npy.")  # fmt: skip
 @click.option("--keep", multiple=True, callback=comma_names, metavar="NAME,...",
-              help="Columns of SOURCE to write beside the predictions; may be repeated.")  # fmt: skip
+              help="Columns to write beside the predictions, of CSV as text; may be repeated.")  # fmt: skip
 @click.option("--proba", is_flag=True,
               help="Write the probability of each class too; a .npy file then holds only these.")  # fmt: skip
 @FEATURES

@@ -79,7 +79,7 @@ def _show_confusion(confusion: Confusion, console: Console) -> None:
         console.print(_confused_pairs(confusion))
         return
     names = [str(label) for label in confusion.classes]
-    shown = table("Confusion: rows of a label, by predicted class", "label", *names)
+    shown = table("Confusion: labels by predicted class", "label", *names)
     for name, counts in zip(names, confusion.matrix.tolist(), strict=True):
         shown.add_row(name, *(f"{count:,}" for count in counts))
     console.print(shown)

@@ -47,14 +47,14 @@ def run_fit(
         parameters["class_weight"] = _labelled(parameters["class_weight"], target.holds)
     model = estimator_class(kind, target.task)(**parameters)
     if not as_json:
-        chosen = "chosen" if task == "auto" else "as asked"
+        chosen = "chosen for it" if task == "auto" else "as asked for"
         console.print(
-            f"The target {data.target} holds {target.holds}: {target.task}, {chosen}. "
+            f"The target {data.target} holds {target.holds}: {target.task}, {chosen}.\n"
             f"Training a {type(model).__name__} on {data.n_features} features.",
             markup=False,
         )
     _fit(model, data, target.task)
-    model.save(output)
+    model.set_params(verbose=0).save(output)  # whoever loads it did not ask to see progress
     _show(model, data, target, output, as_json, console)
 
 
@@ -89,16 +89,19 @@ def _labelled(weights: dict[str, float], holds: str) -> dict[Any, float]:
     """Weights by labels of the type that the target has."""
     if holds == "text":
         return dict(weights)
-    words: dict[str, Any] = {"true": True, "false": False}
     try:
-        return {
-            words[label.lower()] if label.lower() in words else float(label): weight
-            for label, weight in weights.items()
-        }
+        return {_label(text): weight for text, weight in weights.items()}
     except ValueError as error:
         raise DataError(
             f"The target holds {holds}, but --class-weight names other labels: {error}."
         ) from error
+
+
+def _label(text: str) -> bool | int | float:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    value = float(text)
+    return int(value) if value.is_integer() else value
 
 
 def _fit(model: Any, data: Dataset, task: str) -> None:

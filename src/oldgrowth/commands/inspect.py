@@ -12,7 +12,7 @@ from ..demo import stage_table
 from ..model_file import VERSION, Model, read_model, restored
 from ..progress import human_bytes
 from .depths import forest_depths
-from .show import plain, print_json, table
+from .show import facts_table, plain, print_json, table
 
 _TOP_FEATURES = 10
 _MOST_CLASSES = 20
@@ -71,7 +71,7 @@ def _spread(values: Any) -> dict[str, float]:
 
 
 def _show_forest(facts: dict[str, Any], console: Console) -> None:
-    shown = table("Forest", "", "")
+    shown = facts_table("Forest")
     depth, leaf, rows = facts["depth"], facts["leaf_depth"], facts["bucket_rows"]
     shown.add_row("features", f"{facts['features']:,}")
     classes = facts["classes"]
@@ -79,13 +79,14 @@ def _show_forest(facts: dict[str, Any], console: Console) -> None:
         listed = ", ".join(map(str, classes[:_MOST_CLASSES]))
         more = ", ..." if len(classes) > _MOST_CLASSES else ""
         shown.add_row("classes", f"{len(classes):,}: {listed}{more}")
-    shown.add_row("trees", f"{facts['trees']:,} on {facts['top_trees']:,} top trees")
+    shown.add_row("trees", f"{facts['trees']:,}, on {facts['top_trees']:,} top trees")
     shown.add_row("nodes", f"{facts['nodes']:,}, {facts['leaves']:,} of them leaves of trees")
     shown.add_row("depth of trees", f"{depth['min']} to {depth['max']}, median {depth['median']:g}")
     shown.add_row("depth of leaves", f"{leaf['min']} to {leaf['max']}, median {leaf['median']}")
+    shown.add_row("buckets", f"{facts['buckets']:,}")
     if rows:
-        quantiles = ", ".join(f"{q}: {n:,}" for q, n in rows.items())
-        shown.add_row("rows of buckets", f"{facts['buckets']:,} buckets; {quantiles}")
+        quantiles = ", ".join(f"{n:,} ({q})" for q, n in rows.items())
+        shown.add_row("rows of buckets", quantiles if facts["buckets"] > 1 else f"{rows['100%']:,}")
     shown.add_row("size", f"{human_bytes(facts['bytes'])}, {facts['bytes_per_node']:.1f} bytes for each node")
     if facts["oob_score"] is not None:
         shown.add_row("out-of-bag score", f"{facts['oob_score']:.4f}")
@@ -94,7 +95,7 @@ def _show_forest(facts: dict[str, Any], console: Console) -> None:
 
 def _show_parameters(model: Any, facts: dict[str, Any], console: Console) -> None:
     defaults = type(model)().get_params()
-    shown = table("Parameters that are not the default", "parameter", "value")
+    shown = facts_table("Parameters that are not the default")
     for name, value in model.get_params().items():
         if repr(value) != repr(defaults[name]):
             shown.add_row(name, str(value))

@@ -66,11 +66,9 @@ class Parameter:
 
 
 def _shown(value: Any) -> str:
-    return (
-        {None: "none", True: "yes", False: "no"}[value]
-        if value is None or isinstance(value, bool)
-        else str(value)
-    )
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)
 
 
 def all_parameters() -> list[Parameter]:

@@ -81,6 +81,7 @@ def run_predict(
     for name in keep:
         if names.count(name) > 1:
             raise click.UsageError(f"--keep {name} is not possible: there would be two columns of that name.")
+    source = source.carrying(keep, features or tuple(getattr(model, "feature_names_in_", ())))
     data = source.open_for(model, features=features)
     rows = rows or batch_rows(model.n_features_in_, model.forest_.n_outputs)
     progress = Progress(0 if quiet else 1)

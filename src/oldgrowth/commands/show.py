@@ -19,6 +19,11 @@ def table(title: str, first: str, *others: str) -> Table:
     return made
 
 
+def facts_table(title: str) -> Table:
+    """A table of words and what they are."""
+    return Table(title=title, title_justify="left", show_header=False)
+
+
 def share(value: float | None) -> str:
     return "-" if value is None or math.isnan(value) else f"{value:.2%}"
 

@@ -30,9 +30,24 @@ class Source:
     def open(
         self, target: str | None = None, features: tuple[str, ...] | None = None, weight: str | None = None
     ) -> Dataset:
-        names = None if features is None else list(features)
         paths = self.paths[0] if len(self.paths) == 1 else list(self.paths)
-        return open_dataset(paths, self._column(target), names, self._column(weight), **self.options)
+        return open_dataset(paths, self._column(target), features, self._column(weight), **self.options)
+
+    def carrying(self, names: tuple[str, ...], features: tuple[str, ...]) -> Source:
+        """The same files; columns of CSV files that are only carried stay the text they are.
+
+        As numbers they would be floats, and a long id would lose its last digits.
+        """
+        texts = {name: "string" for name in names if name not in features}
+        if not texts or not self._is_csv:
+            return self
+        return Source(self.paths, self.options | {"types": texts})
+
+    @property
+    def _is_csv(self) -> bool:
+        return self.options.get("format") == "csv" or self.paths[0].lower().removesuffix(".gz").endswith(
+            (".csv", ".tsv")
+        )
 
     def _column(self, name: str | None) -> str | int | None:
         """The columns of an array have numbers only."""
