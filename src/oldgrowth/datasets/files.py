@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import io
 import os
 import zipfile
 import zlib
@@ -32,8 +33,8 @@ class SourceFile:
     partition: dict[str, str | None] = field(default_factory=dict)
 
     def open(self) -> BinaryIO:
-        file: BinaryIO = Path(self.path).open("rb") if self.system is None else self.system.open(self.path)
-        return file
+        opened: BinaryIO = io.FileIO(self.path) if self.system is None else self.system.open(self.path)
+        return opened
 
     def open_arrow(self) -> pa.NativeFile:
         # Not memory-mapped: a file that is cut while it is mapped would kill the process.

@@ -83,6 +83,7 @@ def labels_from_arrow(column: pa.Array, first_row: int, name: str, where: str) -
 
 def labels_from_numpy(values: npt.NDArray[Any], first_row: int, name: str, where: str) -> Labels:
     """The labels of a numpy column: ints and bools as they are, floats as float64, text coded."""
+    values = values.astype(values.dtype.newbyteorder("="), copy=False)
     if values.dtype.kind in "biu":
         return values
     if values.dtype.kind == "f":

@@ -29,7 +29,7 @@ def open_array(source: Any, target: Any, features: Any, weight: Any) -> MatrixDa
 
 def open_npy(files: list[SourceFile], target: Any, features: Any, weight: Any) -> MatrixDataset:
     """Open a .npy file."""
-    rows = NpyRows(_single(files))
+    rows = NpyRows(single(files))
     width = rows.shape[-1] if rows.shape else 0
     return MatrixDataset(
         ".npy file", rows, beside(target, "target", width), beside(weight, "weight", width), _listed(features)
@@ -38,7 +38,7 @@ def open_npy(files: list[SourceFile], target: Any, features: Any, weight: Any) -
 
 def open_npz(files: list[SourceFile], target: Any, features: Any, weight: Any) -> MatrixDataset:
     """Open a .npz file; `features` is the member with X or, as a list, the columns of member X."""
-    file = _single(files)
+    file = single(files)
     members = npz_members(file)
     x = NpzRows(file, features if isinstance(features, str) else "X")
     width = x.shape[-1] if x.shape else 0
@@ -69,12 +69,12 @@ def beside(value: Any, role: str, width: int) -> Beside | None:
     if isinstance(value, (str, Path)):
         if not str(value).endswith(NPY):
             raise ParameterError(role, value, "a column number, an array or the path of a .npy file")
-        file = _single(find_files(value, NPY))
+        file = single(find_files(value, NPY))
         return Beside(os.path.basename(file.path), NpyRows(file))
     return Beside(role, MemoryRows(np.asarray(value), f"the {role} array"))
 
 
-def _single(files: list[SourceFile]) -> SourceFile:
+def single(files: list[SourceFile]) -> SourceFile:
     if len(files) != 1:
         raise UnknownSourceError(
             f"{files[0].path} and {len(files) - 1} more",

@@ -2,40 +2,121 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from ..errors import ParameterError, UnknownSourceError
+from ..errors import OnceOnlyError, ParameterError, UnknownSourceError
 from .base import Dataset
+from .callables import CallableDataset
 from .csv import EXTENSIONS as CSV
 from .csv import CSVDataset
 from .files import SourceFile, find_files
+from .frames import ArrowTableDataset, PandasDataset, PolarsDataset
+from .hdf5 import EXTENSIONS as HDF5
+from .hdf5 import open_hdf5
+from .ipc import EXTENSIONS as IPC
+from .ipc import IPCDataset
 from .numpy_files import NPY, NPZ, open_array, open_npy, open_npz
 from .parquet import EXTENSIONS as PARQUET
 from .parquet import ParquetDataset
+from .streams import ArrowStreamDataset, LazyFrameDataset
 
 # Format, the endings of its files, how it is opened, and the options it takes.
 FORMATS: dict[str, tuple[tuple[str, ...], Any, tuple[str, ...]]] = {
     "parquet": (PARQUET, ParquetDataset, ()),
+    "arrow": (IPC, IPCDataset, ()),
     "csv": (CSV, CSVDataset, ("delimiter", "missing", "types")),
     "npy": (NPY, open_npy, ()),
     "npz": (NPZ, open_npz, ()),
+    "hdf5": (HDF5, open_hdf5, ()),
 }
-MAGIC = ((b"PAR1", "parquet"), (b"\x93NUMPY", "npy"), (b"PK\x03\x04", "npz"))
+MAGIC = (
+    (b"PAR1", "parquet"),
+    (b"ARROW1", "arrow"),
+    (b"\xff\xff\xff\xff", "arrow"),
+    (b"\x93NUMPY", "npy"),
+    (b"PK\x03\x04", "npz"),
+    (b"\x89HDF", "hdf5"),
+)
 
 
 def open_dataset(
     source: Any, target: Any = None, features: Sequence[Any] | None = None, weight: Any = None, **options: Any
 ) -> Dataset:
-    """Open data of any size and kind, to be read in batches."""
+    """Open data of any size and kind, to be read in batches.
+
+    Parameters
+    ----------
+    source : path, URL, list of paths, array, data frame or callable
+        - Parquet (``.parquet``), Arrow IPC or Feather (``.arrow``, ``.feather``), CSV (``.csv``, ``.csv.gz``,
+          ``.tsv``): a file, a directory, a glob or a list of files. Directories and globs are read sorted
+          by path, lists in the order given. Directories named ``key=value`` are columns too.
+        - ``.npy``, ``.npz`` and HDF5 (``.h5``) files; numpy arrays and memory maps of two dimensions.
+        - pandas and polars data frames, polars LazyFrames, pyarrow tables, and any object with
+          ``__arrow_c_stream__`` that can be read more than once.
+        - A callable that returns, each time it is called, a fresh iterator over the same batches: ``X``,
+          ``(X, y)`` or ``(X, y, weight)``.
+
+        Paths may begin with ``~``; URLs are read by fsspec (``pip install 'oldgrowth[url]'``).
+    target : str, int, path or array, optional
+        The column with the labels. For arrays and ``.npy``: a column number, an array, or the path of a
+        ``.npy`` file. For ``.npz`` and HDF5: the name of a member, by default "y" if there is one. Not for callables.
+    features : list, or str for ``.npz`` and HDF5, optional
+        Names of the columns to learn from, in this order; all but target and weight by default. For matrices
+        (arrays, ``.npy``, ``.npz``, HDF5): a list of column numbers, or a list with a name for each column;
+        a str is the member that holds X, by default "X". An HDF5 file without "X", or of which features names
+        one-dimensional datasets, has a column in each of these.
+    weight : str, int, path or array, optional
+        The weights of the rows, given like target.
+    **options
+        ``format``: of files whose names do not tell: "parquet", "arrow", "csv", "npy", "npz" or "hdf5".
+        For CSV: ``delimiter``; ``missing``, the texts that mean a missing value; ``types``, Arrow types of
+        columns by name, as in ``types={"label": "string"}``.
+
+    Returns
+    -------
+    Dataset
+        Rows in a fixed order, which can be read as often as wanted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from oldgrowth import open_dataset
+    >>> data = open_dataset(np.arange(12).reshape(4, 3), target=2)
+    >>> [(batch.x.shape, batch.y.tolist()) for batch in data.batches(3)]
+    [((3, 2), [2, 5, 8]), ((1, 2), [11])]
+    """
     if isinstance(source, (str, Path)) or _is_list_of_paths(source):
         return _open_files(source, target, features, weight, options)
     _check_options(options, ())
+    opener = _opener(source)
+    opened: Dataset = opener(source, target, features, weight)
+    return opened
+
+
+def _opener(source: Any) -> Any:
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if isinstance(source, np.ndarray):
-        return open_array(source, target, features, weight)
+        return open_array
+    if pandas is not None and isinstance(source, pandas.DataFrame):
+        return PandasDataset
+    if polars is not None and isinstance(source, polars.DataFrame):
+        return PolarsDataset
+    if polars is not None and isinstance(source, polars.LazyFrame):
+        return LazyFrameDataset
+    if isinstance(source, pa.Table):
+        return ArrowTableDataset
+    if hasattr(source, "__arrow_c_stream__"):
+        return ArrowStreamDataset
+    if hasattr(source, "__next__"):
+        raise OnceOnlyError(f"An iterator ({type(source).__name__})")
+    if callable(source):
+        return CallableDataset
     raise UnknownSourceError(f"A source of type {type(source).__name__}", "it is not known how to read it")
 
 

@@ -31,15 +31,15 @@ class TablePiece:
         self._batch = batch
         self._columns = columns
         self._carry = carry
-        self._features = [raw_values(batch.column(name)) for name in columns.features]
+        self.features = [raw_values(batch.column(name)) for name in columns.features]
 
     def fill(self, out: npt.NDArray[np.float32], start: int) -> None:
-        block = max(64, BLOCK_VALUES // len(self._features))
+        block = max(64, BLOCK_VALUES // len(self.features))
         with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which the batch refuses
             for first in range(0, len(out), block):
                 part = out[first : first + block]
                 rows = slice(start + first, start + first + len(part))
-                for i, (values, missing) in enumerate(self._features):
+                for i, (values, missing) in enumerate(self.features):
                     part[:, i] = values[rows]
                     if missing is not None:
                         part[missing[rows], i] = np.nan

@@ -1,0 +1,152 @@
+"""Rows of a callable that returns a fresh iterator of batches for each pass."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import (
+    BatchError,
+    ChangedSourceError,
+    FailedBatchError,
+    NoDataError,
+    OldgrowthError,
+    OnceOnlyError,
+    ParameterError,
+)
+from .base import Dataset
+from .matrix import MatrixPiece
+
+Parts = tuple[npt.NDArray[Any], npt.NDArray[Any] | None, npt.NDArray[Any] | None]
+CLASSES = {"b": "bool", "i": "whole", "u": "whole", "f": "float"}
+
+
+class CallableDataset(Dataset):
+    """Batches of a callable, checked against the first; `features` gives names to the columns."""
+
+    kind = "callable"
+
+    def __init__(self, source: Callable[[], Any], target: Any, features: Any, weight: Any) -> None:
+        for name, value in (("target", target), ("weight", weight)):
+            if value is not None:
+                raise ParameterError(
+                    name, value, "left out: a callable gives batches of (X, y) or (X, y, weight)"
+                )
+        self._source = source
+        self._first = self._peek()
+        x, y, w = self._first
+        self.n_features = x.shape[1]
+        self.target = None if y is None else "y"
+        self.weight = None if w is None else "weight"
+        self.n_rows = None
+        self.nbytes = None
+        self.feature_names = None if features is None else tuple(features)
+        if features is not None and (isinstance(features, str) or len(set(features)) != self.n_features):
+            raise ParameterError("features", features, f"{self.n_features} names, one for each column of X")
+        self._places = {name: i for i, name in enumerate(self.feature_names or ())}
+        self._columns: npt.NDArray[np.intp] | None = None
+        self._begin = _checksum(self._first)
+
+    def _peek(self) -> Parts:
+        iterator = self._iterator()
+        if iterator is self._iterator():
+            raise OnceOnlyError("The iterator that the callable returned each time")
+        for number, batch in self._numbered(iterator):
+            return parts_of(number, batch)
+        raise NoDataError("the callable", "its iterator gave no batch")
+
+    def _iterator(self) -> Iterator[Any]:
+        try:
+            return iter(self._source())
+        except Exception as error:
+            raise FailedBatchError(0, error) from error
+
+    def _numbered(self, iterator: Iterator[Any]) -> Iterator[tuple[int, Any]]:
+        number = 0
+        while True:
+            try:
+                batch = next(iterator)
+            except StopIteration:
+                return
+            except OldgrowthError:
+                raise
+            except Exception as error:
+                raise FailedBatchError(number, error) from error
+            yield number, batch
+            number += 1
+
+    def _pieces(self, rows: int, start: int, carry: tuple[str, ...]) -> Iterator[MatrixPiece]:
+        at = 0
+        for number, batch in self._numbered(self._iterator()):
+            x, y, w = parts = parts_of(number, batch)
+            self._check_like_first(number, parts)
+            if number == 0 and _checksum(parts) != self._begin:
+                raise ChangedSourceError("The callable", "its first batch holds other rows than before")
+            others = {name: x[:, self._places[name]] for name in carry}
+            where = f"batch {number} of the callable"
+            yield MatrixPiece(at, where, x, self._columns, y, w, ("y", "weight"), others)
+            at += len(x)
+
+    def _check_like_first(self, number: int, parts: Parts) -> None:
+        x, first = parts[0], self._first[0]
+        if x.shape[1] != first.shape[1]:
+            raise BatchError(number, f"has {x.shape[1]} columns, and batch 0 has {first.shape[1]}")
+        for name, mine, other in zip(("y", "weight"), parts[1:], self._first[1:], strict=True):
+            if (mine is None) != (other is None):
+                raise BatchError(number, f"has {'no ' if mine is None else 'a '}{name}, unlike batch 0")
+        y, y_first = parts[1], self._first[1]
+        if y is not None and y_first is not None and _class(y) != _class(y_first):
+            raise BatchError(number, f"has labels of type {y.dtype}, and batch 0 has {y_first.dtype}")
+
+    def _column_names(self) -> Sequence[str]:
+        return list(self._places)
+
+    def _use_features(self, features: tuple[str, ...]) -> None:
+        self._columns = np.array([self._places[name] for name in features], dtype=np.intp)
+
+    def _described(self) -> list[tuple[str, str]]:
+        name = getattr(self._source, "__name__", type(self._source).__name__)
+        return [("from", str(name)), ("types", str(self._first[0].dtype))]
+
+    def fingerprint(self) -> dict[str, Any]:
+        names = None if self.feature_names is None else list(self.feature_names)
+        shape = [None, self.n_features]
+        return {"kind": self.kind, "source": None, "shape": shape, "features": names, "crc": self._begin}
+
+
+def parts_of(number: int, batch: Any) -> Parts:
+    """X, labels and weights of a batch, as arrays of the shapes they must have."""
+    given = batch if isinstance(batch, tuple) else (batch,)
+    if not 1 <= len(given) <= 3:
+        raise BatchError(number, f"has {len(given)} parts")
+    x = np.asarray(given[0])
+    if x.ndim != 2 or x.shape[1] == 0 or x.dtype.kind not in "biuf":
+        raise BatchError(number, f"has an X of shape {x.shape} and type {x.dtype}, not rows of numbers")
+    beside: list[npt.NDArray[Any] | None] = [None, None]
+    for i, (name, values) in enumerate(zip(("y", "weight"), given[1:], strict=False)):
+        if values is None:
+            continue
+        part = np.asarray(values)
+        if part.shape not in ((len(x),), (len(x), 1)):
+            raise BatchError(number, f"has {len(x)} rows in X, but {name} has the shape {part.shape}")
+        beside[i] = part.reshape(len(x))
+    if beside[1] is not None and beside[1].dtype.kind not in "biuf":
+        raise BatchError(number, f"has weights of type {beside[1].dtype}")
+    return x, beside[0], beside[1]
+
+
+def _class(labels: npt.NDArray[Any]) -> str:
+    return CLASSES.get(labels.dtype.kind, "text")
+
+
+def _checksum(parts: Parts) -> int:
+    crc = 0
+    for part in parts:
+        if part is not None:
+            content = repr(part.tolist()).encode() if part.dtype.hasobject else part.tobytes()
+            crc = zlib.crc32(content, crc)
+    return crc

@@ -1,0 +1,166 @@
+"""Rows of data frames and tables in memory, converted to Arrow a slice at a time."""
+
+from __future__ import annotations
+
+import zlib
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..errors import ColumnTypeError, NoDataError
+from .columns import check_unique, choose_columns
+from .labels import CodedLabels
+from .table import TableDataset, TablePiece
+
+SAMPLED_ROWS = 4096
+SLICE_VALUES = 1 << 21
+INFERRED_ROWS = 1000  # of an object column that nobody asked for
+
+
+class FrameDataset(TableDataset):
+    """A table in memory that can be cut into slices."""
+
+    def __init__(
+        self, schema: pa.Schema, target: Any, features: Any, weight: Any, rows: int, nbytes: int
+    ) -> None:
+        columns = choose_columns(schema, target, features, weight, self._where)
+        if not rows:
+            raise NoDataError(self._where, "it has no rows")
+        super().__init__(schema, columns, rows, nbytes)
+
+    @abstractmethod
+    def _slice(self, names: list[str], start: int, rows: int) -> pa.Table:
+        """These columns of some rows."""
+
+    @abstractmethod
+    def _take(self, names: list[str], rows: npt.NDArray[np.intp]) -> pa.Table:
+        """These columns of the rows with these numbers."""
+
+    @abstractmethod
+    def _length(self) -> int:
+        """The number of rows now."""
+
+    def _tables(
+        self, names: tuple[str, ...], rows: int, start: int
+    ) -> Iterator[tuple[int, str, pa.RecordBatch]]:
+        step = min(max(rows, 1024), max(1024, SLICE_VALUES // len(names)))
+        for first in range(start, self._length(), step):
+            at = first
+            for batch in self._slice(list(names), first, step).to_batches():
+                yield at, self._where, batch
+                at += batch.num_rows
+
+    def fingerprint(self) -> dict[str, Any]:
+        rows = np.linspace(0, self._length() - 1, min(SAMPLED_ROWS, self._length())).astype(np.intp)
+        table = self._take(list(self._columns.used), rows).combine_chunks()
+        crc = 0
+        for batch in table.to_batches():
+            crc = zlib.crc32(_bytes(TablePiece(0, self._where, batch, self._columns, ())), crc)
+        types = [str(self._schema.field(name).type) for name in self._columns.used]
+        shape = [self.n_rows, self.n_features]
+        return {"kind": self.kind, "shape": shape, "types": types, "crc": crc, **self._roles()}
+
+
+def _bytes(piece: TablePiece) -> bytes:
+    x = np.empty((piece.rows, len(piece.features)), dtype=np.float32)
+    piece.fill(x, 0)
+    labels = piece.labels(0, piece.rows)
+    if isinstance(labels, CodedLabels):
+        text = "\0".join(labels.decoded().tolist()).encode()
+    else:
+        text = b"" if labels is None else labels.tobytes()
+    weights = piece.weights(0, piece.rows)
+    return x.tobytes() + text + (b"" if weights is None else weights.tobytes())
+
+
+class ArrowTableDataset(FrameDataset):
+    """A pyarrow table."""
+
+    kind = "Arrow table"
+
+    def __init__(self, table: pa.Table, target: Any, features: Any, weight: Any) -> None:
+        self._table = table
+        super().__init__(table.schema, target, features, weight, table.num_rows, table.nbytes)
+
+    def _slice(self, names: list[str], start: int, rows: int) -> pa.Table:
+        return self._table.select(names).slice(start, rows)
+
+    def _take(self, names: list[str], rows: npt.NDArray[np.intp]) -> pa.Table:
+        return self._table.select(names).take(pa.array(rows))
+
+    def _length(self) -> int:
+        return int(self._table.num_rows)
+
+
+class PolarsDataset(FrameDataset):
+    """A polars data frame."""
+
+    kind = "polars DataFrame"
+
+    def __init__(self, frame: Any, target: Any, features: Any, weight: Any) -> None:
+        self._frame = frame
+        schema = frame.head(0).to_arrow().schema.remove_metadata()
+        super().__init__(schema, target, features, weight, frame.height, int(frame.estimated_size()))
+
+    def _slice(self, names: list[str], start: int, rows: int) -> pa.Table:
+        return self._frame.select(names).slice(start, rows).to_arrow()
+
+    def _take(self, names: list[str], rows: npt.NDArray[np.intp]) -> pa.Table:
+        return self._frame.select(names)[rows].to_arrow()
+
+    def _length(self) -> int:
+        return int(self._frame.height)
+
+
+class PandasDataset(FrameDataset):
+    """A pandas data frame; the index is no column, and names that are not text become text."""
+
+    kind = "pandas DataFrame"
+
+    def __init__(self, frame: Any, target: Any, features: Any, weight: Any) -> None:
+        self._frame = frame
+        names = [str(name) for name in frame.columns]
+        check_unique(pa.schema([(name, pa.null()) for name in names]), self._where)
+        self._places = {name: i for i, name in enumerate(names)}
+        used = set(names) if features is None else {*features, target, weight}
+        schema = pa.schema([(name, self._infer(name, name in used)) for name in names])
+        super().__init__(
+            schema, target, features, weight, len(frame), int(frame.memory_usage(index=False).sum())
+        )
+
+    def _infer(self, name: str, used: bool) -> pa.DataType:
+        """Only the values of an object column tell its type."""
+        column = self._frame.iloc[:, self._places[name]]
+        if column.dtype != object:
+            column = column.iloc[:0]
+        elif not used:
+            column = column.iloc[:INFERRED_ROWS]
+        try:
+            return pa.array(column, from_pandas=True).type
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+            if used:
+                raise ColumnTypeError(name, self._where, f"{column.dtype} ({error})", "feature") from error
+            return pa.binary()
+
+    def _slice(self, names: list[str], start: int, rows: int) -> pa.Table:
+        return self._converted(names, slice(start, start + rows))
+
+    def _take(self, names: list[str], rows: npt.NDArray[np.intp]) -> pa.Table:
+        return self._converted(names, rows)
+
+    def _converted(self, names: list[str], rows: Any) -> pa.Table:
+        arrays = {}
+        for name in names:
+            column = self._frame.iloc[rows, self._places[name]]
+            kind = self._schema.field(name).type if name in self._columns.used else None
+            # NaN stays as it is in numbers: it is missing either way, and finding it costs a pass.
+            missing = column.dtype.kind != "f"
+            arrays[name] = pa.array(column, type=kind, from_pandas=missing)
+        return pa.table(arrays)
+
+    def _length(self) -> int:
+        return len(self._frame)

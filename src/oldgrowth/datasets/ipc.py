@@ -1,0 +1,84 @@
+"""Rows of Arrow IPC files, in the file format (Feather) or the stream format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pyarrow as pa
+import pyarrow.dataset as pa_dataset
+
+from .files import SourceFile
+from .table_files import FilesDataset
+
+EXTENSIONS = (".arrow", ".arrows", ".feather", ".ipc")
+FILE_MAGIC = b"ARROW1"
+OLD_MAGIC = b"FEA1"
+STREAM_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+
+
+class IPCDataset(FilesDataset):
+    """Rows of Arrow IPC files; memory is needed for the chosen columns of one record batch of the file."""
+
+    kind = "Arrow IPC"
+
+    def _look(self, file: SourceFile) -> tuple[pa.Schema, int | None]:
+        with closing(file.open_arrow()) as source:
+            if is_file_format(source):
+                return pa.ipc.open_file(source).schema.remove_metadata(), count_rows(file)
+            check_stream_end(source, file.size)
+            return pa.ipc.open_stream(source).schema.remove_metadata(), None
+
+    def _read(
+        self, file: SourceFile, names: list[str], rows: int, skip: int
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        at = 0
+        with closing(file.open_arrow()) as source:
+            for batch in self._batches_of(source, file.size, names):
+                batch.validate()  # offsets and lengths of a damaged file must not be followed
+                yield at, batch
+                at += batch.num_rows
+
+    def _batches_of(self, source: pa.NativeFile, size: int, names: list[str]) -> Iterator[pa.RecordBatch]:
+        if is_file_format(source):
+            schema = pa.ipc.open_file(source).schema
+            reader = pa.ipc.open_file(source, options=projection(schema, names))
+            yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+            return
+        check_stream_end(source, size)
+        schema = pa.ipc.open_stream(source).schema
+        source.seek(0)
+        yield from pa.ipc.open_stream(source, options=projection(schema, names))
+        if source.tell() != size:
+            raise pa.ArrowInvalid(f"the stream ends at byte {source.tell()}, but the file has {size} bytes")
+
+
+def projection(schema: pa.Schema, names: list[str]) -> pa.ipc.IpcReadOptions:
+    # No fields would mean all; rows must be counted even if all columns wanted come from the path.
+    fields = [schema.get_field_index(name) for name in names] or [0]
+    return pa.ipc.IpcReadOptions(included_fields=fields)
+
+
+def is_file_format(source: pa.NativeFile) -> bool:
+    begin = source.read(len(FILE_MAGIC))
+    source.seek(0)
+    if begin.startswith(OLD_MAGIC):
+        raise pa.ArrowInvalid("it is in version 1 of the Feather format")
+    return bool(begin == FILE_MAGIC)
+
+
+def check_stream_end(source: pa.NativeFile, size: int) -> None:
+    """A stream that is cut between two messages reads like a whole one; only the mark at its end tells."""
+    source.seek(max(0, size - len(STREAM_END)))
+    end = source.read()
+    source.seek(0)
+    if end != STREAM_END:
+        raise pa.ArrowInvalid("the mark at the end of the stream is missing")
+
+
+def count_rows(file: SourceFile) -> int:
+    """Rows by the headers of the record batches, without reading columns."""
+    system = None
+    if file.system is not None:
+        system = pa.fs.PyFileSystem(pa.fs.FSSpecHandler(file.system))
+    return int(pa_dataset.dataset(file.path, format="ipc", filesystem=system).count_rows())

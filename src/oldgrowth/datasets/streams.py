@@ -1,0 +1,128 @@
+"""Rows of sources that run anew for each pass: polars LazyFrames and objects that export Arrow streams."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from ..errors import ChangedSourceError, OldgrowthError, OnceOnlyError, ReadError
+from .columns import choose_columns
+from .table import TableDataset
+
+SLICE_VALUES = 1 << 21
+
+
+class StreamDataset(TableDataset):
+    """Record batches that come one after the other; their number is known only at the end."""
+
+    def __init__(self, schema: pa.Schema, target: Any, features: Any, weight: Any) -> None:
+        columns = choose_columns(schema, target, features, weight, self._where)
+        super().__init__(schema, columns, None, None)
+
+    @abstractmethod
+    def _run(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """Run the source from its beginning."""
+
+    def _tables(
+        self, names: tuple[str, ...], rows: int, start: int
+    ) -> Iterator[tuple[int, str, pa.RecordBatch]]:
+        at = 0
+        batches = self._run(list(names), rows)
+        while True:
+            try:
+                batch = next(batches, None)
+            except OldgrowthError:
+                raise
+            except Exception as error:
+                raise ReadError(self.kind, at, error) from error
+            if batch is None:
+                return
+            yield at, self._where, batch
+            at += batch.num_rows
+
+    def fingerprint(self) -> dict[str, Any]:
+        return {"kind": self.kind, "source": None, **self._roles()}
+
+
+class LazyFrameDataset(StreamDataset):
+    """A polars LazyFrame, run by the streaming engine where there is one."""
+
+    kind = "polars LazyFrame"
+
+    def __init__(self, frame: Any, target: Any, features: Any, weight: Any) -> None:
+        import polars as pl
+
+        self._frame = frame
+        try:
+            empty = pl.DataFrame(schema=frame.collect_schema())
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise ReadError(self.kind, 0, error) from error
+        super().__init__(empty.to_arrow().schema.remove_metadata(), target, features, weight)
+
+    def _run(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+        chosen = self._frame.select(names)
+        step = max(1024, min(rows, SLICE_VALUES // len(names)))
+        for frame in _collected(chosen, step):
+            yield from frame.to_arrow().to_batches()
+
+
+def _collected(frame: Any, rows: int) -> Iterator[Any]:
+    if hasattr(frame, "collect_batches"):
+        yield from frame.collect_batches(chunk_size=rows, maintain_order=True)
+        return
+    start = (
+        0  # an older polars: slices are pushed down to the scan, so that each reads little more than itself
+    )
+    while True:
+        part = frame.slice(start, rows).collect()
+        if not part.height:
+            return
+        yield part
+        start += part.height
+
+
+class ArrowStreamDataset(StreamDataset):
+    """Any object with `__arrow_c_stream__` that gives the same stream each time it is asked."""
+
+    def __init__(self, source: Any, target: Any, features: Any, weight: Any) -> None:
+        self._source = source
+        self.kind = f"Arrow stream of {type(source).__name__}"
+        super().__init__(self._twice(), target, features, weight)
+
+    def _twice(self) -> pa.Schema:
+        """The schema; two streams must begin with the same rows, or the source cannot be read again."""
+        if isinstance(self._source, pa.RecordBatchReader):
+            raise OnceOnlyError(f"A {type(self._source).__name__}")
+        try:
+            reader = pa.RecordBatchReader.from_stream(self._source)
+            begin = _first_batch(reader)
+        except (pa.ArrowException, OSError) as error:
+            raise ReadError(self.kind, 0, error) from error
+        try:
+            again = _first_batch(pa.RecordBatchReader.from_stream(self._source))
+        except Exception as error:
+            raise OnceOnlyError(f"The {self.kind}") from error
+        if (begin is None) != (again is None) or (begin is not None and _differ(begin, again)):
+            raise OnceOnlyError(f"The {self.kind}")
+        return reader.schema.remove_metadata()
+
+    def _run(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+        reader = pa.RecordBatchReader.from_stream(self._source)
+        if not reader.schema.equals(self._schema):
+            raise ChangedSourceError(self._where, "it has other columns than before")
+        for batch in reader:
+            yield batch.select(names)
+
+
+def _first_batch(reader: pa.RecordBatchReader) -> pa.RecordBatch | None:
+    return next((batch for batch in reader if batch.num_rows), None)
+
+
+def _differ(one: pa.RecordBatch, other: pa.RecordBatch) -> bool:
+    """Whether two batches are not the same, as far as their first rows tell; NaN equals NaN here."""
+    if one.num_rows != other.num_rows or one.schema != other.schema:
+        return True
+    return repr(one.slice(0, 1000).to_pylist()) != repr(other.slice(0, 1000).to_pylist())
