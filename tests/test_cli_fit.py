@@ -104,7 +104,7 @@ def test_what_was_chosen_is_said(parquet: Path, tmp_path: Path, capsys: pytest.C
     assert "oldgrowth: grow: " in err, "progress is shown"
 
 
-def test_quiet_says_nothing_on_the_way(
+def test_json_is_all_there_is_on_standard_output(
     parquet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = as_json(capsys, "fit", parquet, *dropping("wet"), "-o", tmp_path / "f.og", *BASE, "--oob-score")
@@ -112,7 +112,17 @@ def test_quiet_says_nothing_on_the_way(
     assert result["rows"] == 1200 and result["report"]["trees"] == 6
     assert 0.5 < result["oob_score"] <= 1
     assert result["bytes"] == (tmp_path / "f.og").stat().st_size
+
+
+def test_quiet_says_nothing_on_the_way_but_warnings(
+    parquet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["fit", parquet, *dropping("wet"), "-o", tmp_path / "f.og", *BASE, "--force"]
+    done(*command)
     assert capsys.readouterr().err == ""
+    done(*command, "--oob-score")
+    err = capsys.readouterr().err
+    assert re.fullmatch(r"oldgrowth: \d+ rows were seen by every tree .*\n", err), "one sentence, no code"
 
 
 def test_every_parameter_has_an_option_with_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -177,7 +187,7 @@ def test_weights_of_classes_have_the_type_of_the_labels(parquet: Path, tmp_path:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--target", "lable"], 1, "has no column 'lable'. Did you mean label?"),
+        (["--target", "lable"], 1, "has no column 'lable'. Did you mean label "),
         (["--target", "label"], 1, "cannot be a feature"),
         ([*dropping("label"), "--drop", "no"], 1, "has no column 'no'"),
         ([*dropping("label"), "--features", "a"], 2, "--features and --drop cannot both be given"),

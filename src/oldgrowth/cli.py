@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -226,6 +227,16 @@ def demo(size: int, trees: int, seed: int, output: Path) -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     state = State()
+    with warnings.catch_warnings():
+        warnings.showwarning = _warn  # a sentence, without the line of code it comes from
+        return _run(arguments, state)
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    click.echo(f"oldgrowth: {' '.join(str(message).split())}", err=True)
+
+
+def _run(arguments: Sequence[str] | None, state: State) -> int:
     try:
         code = cli.main(arguments, prog_name="oldgrowth", standalone_mode=False, obj=state)
     except click.ClickException as error:  # wrong usage, mostly
