@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import oldgrowth
 from oldgrowth.cli import run
 
 FEATURES = list("abcdef")
@@ -58,3 +59,25 @@ def as_json(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str,
     capsys.readouterr()
     done(*arguments, "--json")
     return json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+
+
+def write_forests(place: Path) -> Path:
+    """Forests for targets of each kind, and rows to test them on."""
+    rows = frame()
+    for target, cls in (
+        ("label", oldgrowth.RandomForestClassifier),
+        ("number", oldgrowth.ExtraTreesClassifier),
+        ("wet", oldgrowth.RandomForestClassifier),
+        ("value", oldgrowth.RandomForestRegressor),
+    ):
+        cls(8, random_state=0).fit(rows[FEATURES], rows[target].to_numpy()).save(place / f"{target}.og")
+    test = frame(701, seed=1)
+    write(test, place / "test.parquet")
+    write(test, place / "test.csv")
+    # Other columns around the features, which are in another order.
+    write(test[["name", *FEATURES[::-1]]], place / "bare.parquet")
+    return place
+
+
+def model_and_rows(here: Path, target: str) -> tuple[Any, pd.DataFrame]:
+    return oldgrowth.load(here / f"{target}.og"), frame(701, seed=1)
