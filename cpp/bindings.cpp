@@ -1,4 +1,6 @@
 // With bindings_files.cpp the only code that knows Python. It checks shapes, releases the GIL and calls the core.
+#include "bindings.hpp"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -11,7 +13,6 @@
 #include <optional>
 #include <stdexcept>
 
-#include "bindings.hpp"
 #include "bucket.hpp"
 #include "forest.hpp"
 #include "grow.hpp"
@@ -79,23 +80,19 @@ struct Oob {
 
 nb::tuple grow_bottom(const Bucket& bucket, const TreeRules& rules, const Bootstrap& bootstrap, std::uint64_t tree_id,
                       std::uint64_t bucket_id, std::size_t depth, std::vector<double> class_weights,
-                      std::optional<Oob> oob, std::optional<In1<std::uint32_t>> row_of) {
+                      std::optional<Oob> oob) {
   require(class_weights.empty() || class_weights.size() >= rules.n_classes, "too few class weights");
-  if (oob && row_of) {
-    require(row_of->shape(0) == bucket.rows && oob->sums.shape(1) == std::max(1U, rules.n_classes),
-            "other out-of-bag rows");
-    for (const std::uint32_t row : span_of(*row_of))
-      require(row < oob->trees.shape(0), "an out-of-bag row beyond the sums");
-  }
+  require(!oob || (oob->trees.shape(0) == bucket.rows && oob->sums.shape(1) == std::max(1U, rules.n_classes)),
+          "other out-of-bag rows");
   GrownTree tree;
   {
     nb::gil_scoped_release release;
     const TreeWeights weights = tree_weights(bucket, bootstrap, tree_id, class_weights);
     const std::uint64_t key = derive(tree_key(bootstrap.seed, Purpose::bottom_tree, tree_id), bucket_id);
     tree = grow_tree(bucket, weights.rows, weights.whole, rules, key, depth);
-    if (oob && row_of && bootstrap.draw) {
+    if (oob && bootstrap.draw) {
       const OobSums sums{oob->sums.data(), oob->trees.data(), oob->sums.shape(1), oob->scale, oob->offset, oob->hard};
-      add_oob(bucket, weights, tree, row_of->data(), sums);
+      add_oob(bucket, weights, tree, sums);
     }
   }
   return nb::make_tuple(to_numpy(std::move(tree.nodes)), to_numpy(std::move(tree.table)),
@@ -148,7 +145,22 @@ void bind_rows(nb::module_& m) {
             nb::gil_scoped_release release;
             self.add(x.data(), x.shape(0), x.shape(1), first, last);
           },
-          "x"_a, "first"_a, "last"_a);
+          "x"_a, "first"_a, "last"_a)
+      .def(
+          "state",
+          [](const Profile& self, std::size_t f) {
+            require(f < self.size(), "no such feature");
+            const FeatureProfile& feature = self.feature(f);
+            return nb::make_tuple(feature.is_wide(), feature.has_missing(), to_numpy(feature.values()));
+          },
+          "feature"_a, "All that is known of a feature: whether it is wide, misses values, and its values.")
+      .def(
+          "restore",
+          [](Profile& self, std::size_t f, bool wide, bool missing, In1<float> values) {
+            require(f < self.size(), "no such feature");
+            self.restore(f, wide, missing, span_of(values));
+          },
+          "feature"_a, "wide"_a, "missing"_a, "values"_a);
   nb::class_<RowCodec>(m, "RowCodec", "Rows as short records of bytes.")
       .def(nb::init<const Profile&>(), "profile"_a)
       .def_prop_ro("record_bytes", &RowCodec::record_bytes)
@@ -165,12 +177,13 @@ void bind_rows(nb::module_& m) {
              Out1<std::uint64_t> keys) {
             const std::size_t n = x.shape(0);
             require(x.shape(1) == self.n_features() && target_bits.shape(0) == n && records.shape(0) == n &&
-                        records.shape(1) == self.record_bytes() && keys.shape(0) == n,
+                        records.shape(1) >= self.record_bytes() && keys.shape(0) == n,
                     "arrays of other shapes");
             nb::gil_scoped_release release;
-            return self.encode(x.data(), n, x.shape(1), target_bits.data(), records.data(), keys.data());
+            return self.encode(x.data(), n, x.shape(1), target_bits.data(), records.data(), records.shape(1),
+                               keys.data());
           },
-          "x"_a, "target_bits"_a, "records"_a, "keys"_a)
+          "x"_a, "target_bits"_a, "records"_a, "keys"_a, "Records may be longer than the codec needs.")
       .def(
           "decode",
           [](const RowCodec& self, In2<std::uint8_t> records, In1<std::uint32_t> index, Out2<float> x) {
@@ -187,6 +200,12 @@ void bind_rows(nb::module_& m) {
   nb::class_<TopSample>(m, "TopSample", "A uniform sample of rows, drawn in one pass.")
       .def(nb::init<std::size_t, std::uint64_t, std::uint64_t>(), "size"_a, "seed"_a, "top"_a)
       .def("add", &TopSample::add, "first_row"_a, "n"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "add_and_tell",
+          [](TopSample& self, std::uint64_t first_row, std::size_t n) {
+            return to_numpy(self.add_and_tell(first_row, n));
+          },
+          "first_row"_a, "n"_a, "Adds rows; returns those that may be in the sample as far as is known by now.")
       .def("rows", [](TopSample& self) { return to_numpy(self.rows()); });
   nb::class_<Rows>(m, "Rows", "All rows of the training data as records.")
       .def(
@@ -195,7 +214,16 @@ void bind_rows(nb::module_& m) {
              std::optional<In1<double>> weights,
              double scale) { new (self) Rows{records, keys, targets, weights, scale}; },
           "records"_a, "keys"_a, "targets"_a, "weights"_a.none(), "scale"_a);
-  nb::class_<Bucket>(m, "Bucket", "The rows of a bucket, ready to grow on.").def_ro("rows", &Bucket::rows);
+  nb::class_<Bucket>(m, "Bucket", "The rows of a bucket, ready to grow on.")
+      .def_ro("rows", &Bucket::rows)
+      .def(
+          "targets",
+          [](const Bucket& self, double scale) {
+            std::vector<double> targets(self.classes.begin(), self.classes.end());
+            for (const double value : self.values) targets.push_back(value * scale);
+            return to_numpy(std::move(targets));
+          },
+          "scale"_a, "Class numbers, or values as they were before they were divided by `scale`.");
   m.def("make_bucket", &bucket_of, "codec"_a, "rows"_a, "index"_a.none(), "classification"_a,
         nb::keep_alive<0, 1>());  // a bucket uses the codec's values
   m.def("group_by_bucket", &group_by_bucket, "buckets"_a, "n_buckets"_a);
@@ -228,7 +256,7 @@ void bind_growing(nb::module_& m) {
           "__init__",
           [](Bootstrap* self, bool draw, double mean, std::uint64_t seed) { new (self) Bootstrap{draw, mean, seed}; },
           "draw"_a, "mean"_a, "seed"_a);
-  nb::class_<Oob>(m, "Oob", "Where out-of-bag predictions are added up.")
+  nb::class_<Oob>(m, "Oob", "Where the out-of-bag predictions of a bucket's rows are added up.")
       .def(
           "__init__",
           [](Oob* self, Out2<std::int64_t> sums, Out1<std::uint32_t> trees, double scale, double offset, bool hard) {
@@ -238,7 +266,7 @@ void bind_growing(nb::module_& m) {
           "sums"_a, "trees"_a, "scale"_a, "offset"_a, "hard"_a);
   m.def("grow_top", &grow_top, "bucket"_a, "rules"_a, "seed"_a, "top"_a, "depth"_a, "class_weights"_a);
   m.def("grow_bottom", &grow_bottom, "bucket"_a, "rules"_a, "bootstrap"_a, "tree"_a, "bucket_id"_a, "depth"_a,
-        "class_weights"_a, "oob"_a.none(), "row_of"_a.none());
+        "class_weights"_a, "oob"_a.none());
   m.def(
       "class_counts",
       [](const Bucket& bucket, const Bootstrap& bootstrap, std::uint64_t tree, std::size_t n_classes) {
@@ -280,7 +308,7 @@ void bind_forest(nb::module_& m) {
           [](OwnedForest* self, std::uint32_t n_features, std::uint32_t n_classes, In1<std::uint64_t> top_nodes,
              In1<std::uint64_t> top_start, In1<std::uint64_t> bucket_start, In1<std::uint64_t> trees_of_top,
              In1<std::uint64_t> bottom_start, In1<std::uint64_t> nodes, In1<std::uint64_t> node_start,
-             In1<std::uint64_t> table_start, In1<float> table) {
+             In1<std::uint64_t> table_start, In1<float> table, bool trusted) {
             const Forest forest{n_features,
                                 n_classes,
                                 span_of(top_nodes),
@@ -292,13 +320,13 @@ void bind_forest(nb::module_& m) {
                                 span_of(node_start),
                                 span_of(table_start),
                                 span_of(table)};
-            const std::string wrong = check(forest);
+            const std::string wrong = trusted ? "" : check(forest);
             if (!wrong.empty()) throw nb::value_error(("the forest is corrupted: " + wrong).c_str());
             new (self) OwnedForest{top_nodes, top_start,  bucket_start, trees_of_top, bottom_start,
                                    nodes,     node_start, table_start,  table,        forest};
           },
           "n_features"_a, "n_classes"_a, "top_nodes"_a, "top_start"_a, "bucket_start"_a, "trees_of_top"_a,
-          "bottom_start"_a, "nodes"_a, "node_start"_a, "table_start"_a, "table"_a)
+          "bottom_start"_a, "nodes"_a, "node_start"_a, "table_start"_a, "table"_a, "trusted"_a = false)
       .def(
           "predict_sums",
           [](const OwnedForest& self, In2<float> x, bool may_miss, bool hard, Out2<double> sums) {

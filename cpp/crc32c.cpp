@@ -87,7 +87,8 @@ std::uint32_t crc32c_portable(const void* bytes, std::size_t size, std::uint32_t
   const auto* at = static_cast<const std::uint8_t*>(bytes);
   crc = ~crc;
   for (; size >= 8; at += 8, size -= 8) {
-    const auto low = crc ^ (at[0] | std::uint32_t{at[1]} << 8 | std::uint32_t{at[2]} << 16 | std::uint32_t{at[3]} << 24);
+    const auto low =
+        crc ^ (at[0] | std::uint32_t{at[1]} << 8 | std::uint32_t{at[2]} << 16 | std::uint32_t{at[3]} << 24);
     crc = kTables[7][low & 255] ^ kTables[6][low >> 8 & 255] ^ kTables[5][low >> 16 & 255] ^ kTables[4][low >> 24] ^
           kTables[3][at[4]] ^ kTables[2][at[5]] ^ kTables[1][at[6]] ^ kTables[0][at[7]];
   }

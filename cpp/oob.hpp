@@ -1,8 +1,8 @@
-// Out-of-bag predictions, added up by many threads. Sums are whole numbers (fixed point), so that the
-// order in which trees are grown does not change them.
+// Out-of-bag predictions of a bucket's rows. Sums are whole numbers (fixed point), so that the order in
+// which trees are added does not change them.
 #pragma once
 
-#include <atomic>
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -20,29 +20,26 @@ struct OobSums {
   bool hard;
 };
 
-// Adds what `tree` says of the bucket's rows that it did not see; row_of[i] is the row's place in the sums.
-inline void add_oob(const Bucket& bucket, const TreeWeights& weights, const GrownTree& tree,
-                    const std::uint32_t* row_of, const OobSums& oob) {
+// Adds what `tree` says of the bucket's rows that it did not see.
+inline void add_oob(const Bucket& bucket, const TreeWeights& weights, const GrownTree& tree, const OobSums& oob) {
   const auto add = [&](std::size_t row, std::size_t k, double value) {
-    std::atomic_ref<std::int64_t>(oob.sums[row * oob.outputs + k])
-        .fetch_add(std::llround(value * oob.scale), std::memory_order_relaxed);
+    oob.sums[row * oob.outputs + k] += std::llround(value * oob.scale);
   };
   for (std::size_t i = 0; i < bucket.rows; ++i) {
     if (weights.rows[i] > 0) continue;
     const Node node = leaf_of(bucket, tree, i);
-    const std::size_t row = row_of[i];
-    std::atomic_ref<std::uint32_t>(oob.trees[row]).fetch_add(1, std::memory_order_relaxed);
+    ++oob.trees[i];
     if (bucket.classes.empty()) {
-      add(row, 0, leaf_value(node) - oob.offset);
+      add(i, 0, leaf_value(node) - oob.offset);
     } else if ((node & kMixedBit) == 0) {
-      add(row, payload(node), 1.0);
+      add(i, payload(node), 1.0);
     } else {
       const float* shares = tree.table.data() + (payload(node) & ~kMixedBit) * oob.outputs;
       if (oob.hard) {
-        add(row, static_cast<std::size_t>(std::max_element(shares, shares + oob.outputs) - shares), 1.0);
+        add(i, static_cast<std::size_t>(std::max_element(shares, shares + oob.outputs) - shares), 1.0);
         continue;
       }
-      for (std::size_t k = 0; k < oob.outputs; ++k) add(row, k, static_cast<double>(shares[k]));
+      for (std::size_t k = 0; k < oob.outputs; ++k) add(i, k, static_cast<double>(shares[k]));
     }
   }
 }

@@ -70,6 +70,16 @@ void FeatureProfile::became_wide() {
   hash_ = {};
 }
 
+void FeatureProfile::restore(bool wide, bool missing) {
+  has_missing_ = missing;
+  if (wide) became_wide();
+}
+
+void Profile::restore(std::size_t f, bool wide, bool missing, std::span<const float> values) {
+  for (const float value : values) features_[f].add(value);
+  features_[f].restore(wide, missing);
+}
+
 std::vector<float> FeatureProfile::values() const {
   std::vector<float> values;
   for (std::size_t w = 0; w < integers_.size(); ++w)

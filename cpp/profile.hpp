@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace oldgrowth {
@@ -16,6 +17,7 @@ class FeatureProfile {
   void add(float value);
   bool has_missing() const { return has_missing_; }
   bool is_wide() const { return wide_; }
+  void restore(bool wide, bool missing);
   // The distinct values in ascending order; empty for a wide feature.
   std::vector<float> values() const;
 
@@ -40,6 +42,8 @@ class Profile {
 
   // Adds the columns [first, last) of `n` rows that are `stride` values apart.
   void add(const float* rows, std::size_t n, std::size_t stride, std::size_t first, std::size_t last);
+  // Takes up a feature where another profile left it.
+  void restore(std::size_t f, bool wide, bool missing, std::span<const float> values);
   std::size_t size() const { return features_.size(); }
   const FeatureProfile& feature(std::size_t f) const { return features_[f]; }
 

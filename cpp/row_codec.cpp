@@ -60,14 +60,14 @@ RowCodec::RowCodec(const Profile& profile) : features_(profile.size()), lookups_
 }
 
 bool RowCodec::encode(const float* rows, std::size_t n, std::size_t stride, const std::uint64_t* target_bits,
-                      std::uint8_t* records, std::uint64_t* keys) const {
+                      std::uint8_t* records, std::size_t apart, std::uint64_t* keys) const {
   for (std::size_t start = 0; start < n; start += kRowsAtATime) {
     const std::size_t count = std::min(kRowsAtATime, n - start);
     const float* block = rows + start * stride;
-    std::uint8_t* out = records + start * record_bytes_;
-    std::memset(out, 0, count * record_bytes_);
+    std::uint8_t* out = records + start * apart;
+    for (std::size_t i = 0; i < count; ++i) std::memset(out + i * apart, 0, record_bytes_);
     for (std::size_t f = 0; f < features_.size(); ++f)
-      if (!encode_feature(f, block, count, stride, out)) return false;
+      if (!encode_feature(f, block, count, stride, out, apart)) return false;
     for (std::size_t i = 0; i < count; ++i) {
       std::uint64_t key = target_bits[start + i];
       for (std::size_t f = 0; f < features_.size(); ++f)
@@ -98,7 +98,7 @@ void RowCodec::decode(const std::uint8_t* record, float* values) const {
 }
 
 bool RowCodec::encode_feature(std::size_t f, const float* rows, std::size_t n, std::size_t stride,
-                              std::uint8_t* records) const {
+                              std::uint8_t* records, std::size_t apart) const {
   const FeatureCodec& codec = features_[f];
   const Lookup& lookup = lookups_[f];
   std::uint8_t* out = records + codec.offset;
@@ -119,7 +119,7 @@ bool RowCodec::encode_feature(std::size_t f, const float* rows, std::size_t n, s
     }
     return lookup.codes[slot];
   };
-  for (std::size_t i = 0; i < n; ++i, out += record_bytes_) {
+  for (std::size_t i = 0; i < n; ++i, out += apart) {
     const float value = rows[i * stride + f];
     if (codec.width == Width::four) {
       const std::uint32_t bits = ordered_bits(value);

@@ -43,16 +43,18 @@ class RowCodec {
   std::size_t record_bytes() const { return record_bytes_; }
   const FeatureCodec& feature(std::size_t f) const { return features_[f]; }
 
-  // Writes `n` records, and a key for each row that is a hash of its values and its target's bits.
-  // False when a value occurs that the profile has not seen: the data changed between two passes.
+  // Writes `n` records, `apart` bytes from one to the next, and a key for each row that is a hash of its
+  // values and its target's bits. False when a value occurs that the profile has not seen: the data
+  // changed between two passes.
   bool encode(const float* rows, std::size_t n, std::size_t stride, const std::uint64_t* target_bits,
-              std::uint8_t* records, std::uint64_t* keys) const;
+              std::uint8_t* records, std::size_t apart, std::uint64_t* keys) const;
 
   // The values of a record, as they were.
   void decode(const std::uint8_t* record, float* values) const;
 
  private:
-  bool encode_feature(std::size_t f, const float* rows, std::size_t n, std::size_t stride, std::uint8_t* records) const;
+  bool encode_feature(std::size_t f, const float* rows, std::size_t n, std::size_t stride, std::uint8_t* records,
+                      std::size_t apart) const;
 
   struct Lookup {
     std::vector<std::uint16_t> by_integer;  // code of lowest + i

@@ -26,6 +26,15 @@ class TopSample {
     }
   }
 
+  std::vector<std::uint32_t> add_and_tell(std::uint64_t first_row, std::size_t n) {
+    std::vector<std::uint32_t> told;
+    const std::uint64_t highest = highest_;
+    for (std::uint64_t row = first_row; row < first_row + n; ++row)
+      if (draw(key_, row) <= highest) told.push_back(static_cast<std::uint32_t>(row));
+    add(first_row, n);
+    return told;
+  }
+
   std::vector<std::uint32_t> rows() {
     prune();
     std::vector<std::uint32_t> rows(kept_.size());

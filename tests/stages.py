@@ -9,7 +9,7 @@ import numpy as np
 
 from helpers import make_data
 from oldgrowth import RandomForestClassifier, SubsetForestClassifier
-from oldgrowth.datasets import ArrayDataset
+from oldgrowth.array_rows import ArrayRows
 from oldgrowth.facts import FactFinder
 from oldgrowth.params import Planner
 from oldgrowth.plan import Plan
@@ -18,12 +18,12 @@ from oldgrowth.progress import StageProgress
 PROGRESS = StageProgress("test", 1)
 
 
-def small_data(n: int = 2000, seed: int = 0, weights: np.ndarray | None = None) -> ArrayDataset:
+def small_data(n: int = 2000, seed: int = 0, weights: np.ndarray | None = None) -> ArrayRows:
     x, y = make_data(n, 7, 3, seed)
-    return ArrayDataset(x, y.astype(np.float64), 3, weights)
+    return ArrayRows(x, y.astype(np.float64), 3, weights)
 
 
-def small_plan(data: ArrayDataset, subsets: bool = False, **params: Any) -> Plan:
+def small_plan(data: ArrayRows, subsets: bool = False, **params: Any) -> Plan:
     defaults = {"n_estimators": 6, "random_state": 0, "n_jobs": 2}
     sizes = {"subset_size": 300} if subsets else {"bucket_size": 200, "top_sample": 500}
     kind = SubsetForestClassifier if subsets else RandomForestClassifier

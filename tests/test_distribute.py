@@ -7,7 +7,7 @@ import pytest
 
 from oldgrowth import _core
 from oldgrowth.bucket_store import BucketStore, MemoryStore
-from oldgrowth.datasets import ArrayDataset
+from oldgrowth.array_rows import ArrayRows
 from oldgrowth.distribute import distribute
 from oldgrowth.errors import ChangedDataError
 from oldgrowth.plan import Plan
@@ -16,7 +16,7 @@ from oldgrowth.top_tree import grow_top_trees
 from stages import PROGRESS, pool, small_data, small_plan
 
 
-def distributed(data: ArrayDataset, plan: Plan):
+def distributed(data: ArrayRows, plan: Plan):
     with pool() as threads:
         sampled = sample(data, plan, threads, PROGRESS)
         tops = grow_top_trees(data, sampled, plan, threads, PROGRESS)
@@ -59,9 +59,9 @@ class StoreSuite(ABC):
     """What every store must do; each kind of store is a subclass."""
 
     @abstractmethod
-    def make(self, data: ArrayDataset, sampled: Sampled, n_tops: int, plan: Plan) -> BucketStore: ...
+    def make(self, data: ArrayRows, sampled: Sampled, n_tops: int, plan: Plan) -> BucketStore: ...
 
-    def filled(self, order: list[int]) -> tuple[BucketStore, ArrayDataset, np.ndarray]:
+    def filled(self, order: list[int]) -> tuple[BucketStore, ArrayRows, np.ndarray]:
         data = small_data(600)
         plan = small_plan(data)
         with pool() as threads:
@@ -86,7 +86,7 @@ class StoreSuite(ABC):
         plan = small_plan(data)
         bootstrap = _core.Bootstrap(True, 1.0, 0)
         rows = np.flatnonzero(buckets == 2).astype(np.uint32)
-        alone = ArrayDataset(data.take(rows), data.targets[rows], 3)
+        alone = ArrayRows(data.take(rows), data.targets[rows], 3)
         with pool() as threads:
             sampled = sample(alone, plan, threads, PROGRESS)
             whole = distribute(alone, sampled, [], small_plan(alone, subsets=True), threads, PROGRESS)
@@ -99,5 +99,5 @@ class StoreSuite(ABC):
 
 
 class TestMemoryStore(StoreSuite):
-    def make(self, data: ArrayDataset, sampled: Sampled, n_tops: int, plan: Plan) -> BucketStore:
+    def make(self, data: ArrayRows, sampled: Sampled, n_tops: int, plan: Plan) -> BucketStore:
         return MemoryStore(data, sampled.codec, n_tops, plan)

@@ -4,7 +4,7 @@ import pytest
 
 from helpers import make_data
 from oldgrowth import RandomForestClassifier
-from oldgrowth.progress import human_bytes, peak_memory
+from oldgrowth.memory import human_bytes, peak_memory
 
 
 def test_silent_unless_asked(capfd: pytest.CaptureFixture[str]) -> None:

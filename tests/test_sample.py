@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from oldgrowth import _core
-from oldgrowth.datasets import ArrayDataset
+from oldgrowth.array_rows import ArrayRows
 from oldgrowth.errors import InfiniteValueError
 from oldgrowth.sample import sample
 from stages import PROGRESS, pool, small_data, small_plan
@@ -58,7 +58,7 @@ def test_records_are_as_narrow_as_the_values_allow() -> None:
         ],
         axis=1,
     )
-    data = ArrayDataset(x, np.zeros(n), 3)
+    data = ArrayRows(x, np.zeros(n), 3)
     with pool() as threads:
         codec = sample(data, small_plan(data), threads, PROGRESS).codec
     assert codec.widths == [1, 2, 4, 1]

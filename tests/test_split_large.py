@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from oldgrowth import RandomForestClassifier, _core
-from oldgrowth.datasets import ArrayDataset
+from oldgrowth.array_rows import ArrayRows
 from oldgrowth.distribute import distribute
 from oldgrowth.plan import TOO_LARGE
 from oldgrowth.sample import sample
@@ -13,7 +13,7 @@ from oldgrowth.top_tree import grow_top_trees
 from stages import PROGRESS, pool, small_data, small_plan
 
 
-def split(data: ArrayDataset, **params):
+def split(data: ArrayRows, **params):
     """Top trees on samples far too small for the number of buckets."""
     plan = small_plan(data, **({"bucket_size": 50, "top_sample": 40} | params))
     with pool() as threads:
@@ -57,7 +57,7 @@ def test_depths_of_split_buckets() -> None:
 
 def test_rows_that_cannot_be_told_apart_stay_together() -> None:
     x = np.repeat([[0.0, 0.0], [1.0, 5.0]], [1990, 10], axis=0)
-    data = ArrayDataset(x, np.arange(2000) % 3.0, 3)
+    data = ArrayRows(x, np.arange(2000) % 3.0, 3)
     store, tops, _, _ = split(data)
     for i in range(len(tops)):
         assert sorted(store.sizes(i).tolist()) == [10, 1990]

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from oldgrowth import _core
-from oldgrowth.datasets import ArrayDataset
+from oldgrowth.array_rows import ArrayRows
 from oldgrowth.sample import sample
 from oldgrowth.top_tree import grow_top_trees
 from stages import PROGRESS, pool, small_data, small_plan
 
 
-def top_trees(data: ArrayDataset, **params):
+def top_trees(data: ArrayRows, **params):
     plan = small_plan(data, **params)
     with pool() as threads:
         sampled = sample(data, plan, threads, PROGRESS)
@@ -36,7 +36,7 @@ def test_no_leaf_is_larger_than_wanted_in_the_sample(balance: float) -> None:
 
 def test_full_balance_splits_evenly_and_trees_still_differ() -> None:
     rng = np.random.default_rng(0)
-    data = ArrayDataset(rng.normal(size=(4000, 5)), np.zeros(4000), 3)  # pure: only balance can decide
+    data = ArrayRows(rng.normal(size=(4000, 5)), np.zeros(4000), 3)  # pure: only balance can decide
     tops, sampled, _ = top_trees(data, balance=1.0, bucket_size=500, top_sample=4000)
     for top, rows in zip(tops, sampled.top_samples, strict=True):
         sizes = np.bincount(_core.route(top.nodes, data.take(rows)))
@@ -47,13 +47,13 @@ def test_full_balance_splits_evenly_and_trees_still_differ() -> None:
 @pytest.mark.parametrize("balance", [0.0, 1.0])
 def test_a_pure_sample_is_not_peeled_row_by_row(balance: float) -> None:
     rng = np.random.default_rng(1)
-    data = ArrayDataset(rng.normal(size=(20_000, 3)), np.zeros(20_000), 3)
+    data = ArrayRows(rng.normal(size=(20_000, 3)), np.zeros(20_000), 3)
     tops, _, _ = top_trees(data, balance=balance, bucket_size=100, top_sample=20_000)
     assert tops[0].bucket_depths.max() <= 10
 
 
 def test_rows_that_cannot_be_told_apart_share_a_bucket() -> None:
-    data = ArrayDataset(np.ones((1000, 3)), np.arange(1000) % 3, 3)
+    data = ArrayRows(np.ones((1000, 3)), np.arange(1000) % 3, 3)
     tops, _, _ = top_trees(data)
     assert [top.n_buckets for top in tops] == [1, 1]
 
@@ -63,7 +63,7 @@ def test_labels_may_be_renamed() -> None:
     x = np.random.default_rng(2).normal(size=(2000, 4))
     y = np.digitize(x[:, 0], [-0.5, 0.5]).astype(float)
     trees = [
-        top_trees(ArrayDataset(x, np.array(names)[y.astype(int)], 3))[0]
+        top_trees(ArrayRows(x, np.array(names)[y.astype(int)], 3))[0]
         for names in ([0.0, 1, 2], [2.0, 0, 1])
     ]
     for a, b in zip(*trees, strict=True):

@@ -66,7 +66,7 @@ void unseen_values_are_refused() {
   std::vector<std::uint8_t> records(rows.codec.record_bytes());
   std::uint64_t key = 0;
   const auto encodes = [&](std::vector<float> row) {
-    return rows.codec.encode(row.data(), 1, 4, rows.target_bits.data(), records.data(), &key);
+    return rows.codec.encode(row.data(), 1, 4, rows.target_bits.data(), records.data(), records.size(), &key);
   };
   std::vector<float> row(rows.x.begin(), rows.x.begin() + 4);
   CHECK(encodes(row));

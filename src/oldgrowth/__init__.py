@@ -1,7 +1,6 @@
 """Random forests with fully-grown trees on all rows of large data, used like scikit-learn."""
 
-from importlib.metadata import version
-
+from ._version import __version__
 from .datasets import open_dataset
 from .errors import OldgrowthError
 from .estimators import (
@@ -14,8 +13,6 @@ from .estimators import (
 )
 from .model_file import load
 
-__version__ = version("oldgrowth")
-
 __all__ = [
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
@@ -24,6 +21,7 @@ __all__ = [
     "RandomForestRegressor",
     "SubsetForestClassifier",
     "SubsetForestRegressor",
+    "__version__",
     "load",
     "open_dataset",
 ]

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import os
-import warnings
+from collections.abc import Iterator
+from os import PathLike
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.metrics import r2_score
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .datasets import ArrayDataset
+from .array_rows import ArrayRows
+from .datasets.base import Batch, Dataset
 from .errors import DataError
 from .fit import Fitted, fit_forest
 from .forest import Forest
+from .means import limits_of
 from .model_file import write_model
+from .oob_scores import OobScorer
 from .params import Planner, jobs_of
 from .predict import apply, predict_sums
 from .report import FitReport
+from .streamed_rows import StreamedRows
+from .streaming import columns_for, predict_batches, rows_at_once, targets_of
+from .training_rows import TrainingRows
 
 
 class _ForestBase(BaseEstimator):
@@ -46,10 +52,16 @@ class _ForestBase(BaseEstimator):
 
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
         """The number of the leaf that each row reaches in each tree, of shape (n_samples, n_estimators)."""
+        if isinstance(X, Dataset):
+            check_is_fitted(self, "forest_")
+            dataset = columns_for(X, self.n_features_in_, self._names())
+            rows = rows_at_once(self.n_features_in_, self.memory_limit)
+            parts = [apply(self.forest_, batch.x, self._jobs()) for batch in dataset.batches(rows)]
+            return np.concatenate(parts)
         x = self._check_rows(X)
         return apply(self.forest_, x, self._jobs(), self._names())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
         """Save the fitted forest to a file that `oldgrowth.load` reads, here or elsewhere.
 
         The file appears whole or not at all. It holds no code and is checked when it is read. The out-of-bag
@@ -83,18 +95,29 @@ class _ForestBase(BaseEstimator):
 
     def _check_rows(self, X: Any) -> npt.NDArray[np.generic]:
         check_is_fitted(self, "forest_")
+        _refuse_paths(X)
         x: npt.NDArray[np.generic] = validate_data(
             self, X, reset=False, dtype="numeric", ensure_all_finite=False
         )
         return x
 
     def _sums(self, X: Any, hard: bool = False) -> npt.NDArray[np.float64]:
+        if isinstance(X, Dataset):
+            return np.concatenate([sums for _, sums in self._summed(X, hard)])
         x = self._check_rows(X)
         return predict_sums(self.forest_, x, self._jobs(), hard, self._names())
+
+    def _summed(self, dataset: Dataset, hard: bool) -> Iterator[tuple[Batch, npt.NDArray[np.float64]]]:
+        """The batches of a dataset, each with the sums over the trees."""
+        check_is_fitted(self, "forest_")
+        dataset = columns_for(dataset, self.n_features_in_, self._names())
+        rows = rows_at_once(self.n_features_in_, self.memory_limit)
+        return predict_batches(self.forest_, dataset, rows, self._jobs(), hard)
 
     def _check_training_data(
         self, X: Any, y: Any, sample_weight: Any, numeric: bool
     ) -> tuple[npt.NDArray[np.generic], npt.NDArray[Any], npt.NDArray[np.float64] | None]:
+        _refuse_paths(X)
         x, y = validate_data(
             self, X, y, dtype="numeric", ensure_all_finite=False, multi_output=True, y_numeric=numeric
         )
@@ -108,57 +131,78 @@ class _ForestBase(BaseEstimator):
         weights = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
         return x, y, None if np.all(weights == 1) else weights
 
-    def _keep(self, fitted: Fitted) -> None:
+    def _streamed(self, dataset: Dataset, y: Any, sample_weight: Any, classification: bool) -> StreamedRows:
+        for name, given in (("y", y), ("sample_weight", sample_weight)):
+            if given is not None:
+                raise DataError(f"{name} must not be given with a dataset, which has its own: see open_dataset.")
+        self.n_features_in_ = dataset.n_features
+        if dataset.feature_names is not None:
+            self.feature_names_in_ = np.array(dataset.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return StreamedRows(dataset, classification)
+
+    def _fit_rows(self, rows: TrainingRows, classification: bool) -> Fitted:
+        params = self.get_params()
+        planner = Planner(params, self._random_thresholds, classification)
+        scorer = OobScorer(lambda: rows.classes, self.oob_score, keep=rows.random_access)
+        fitted = fit_forest(rows, planner, limits_of(params), int(self.verbose), scorer)
         self.forest_ = fitted.forest
         self.fit_report_ = fitted.report
         self._importances = fitted.importances
+        if fitted.oob is not None:
+            self.oob_score_ = fitted.oob.score
+        return fitted
 
-    def _oob_rows(self, fitted: Fitted, data: ArrayDataset, n_rows: int) -> npt.NDArray[np.float64]:
+    def _oob_rows(self, fitted: Fitted, rows: ArrayRows, n_rows: int) -> npt.NDArray[np.float64]:
         """The mean out-of-bag prediction of each of the caller's rows; NaN where there is none."""
-        assert fitted.oob is not None
-        rows = np.full((n_rows, fitted.oob.shape[1]), np.nan)
-        rows[slice(None) if data.kept is None else data.kept] = fitted.oob
-        without = int(np.isnan(fitted.oob[:, 0]).sum())
-        if without:
-            warnings.warn(
-                f"{without} rows were seen by every tree and have no out-of-bag prediction (NaN): "
-                "more trees, or weights with a mean of 1, would help.",
-                UserWarning,
-                stacklevel=3,
-            )
-        return rows
+        kept = fitted.oob.rows
+        means = np.full((n_rows, kept.shape[1]), np.nan)
+        means[slice(None) if rows.kept is None else rows.kept] = kept
+        return means
+
+
+def _refuse_paths(X: Any) -> None:
+    if isinstance(X, str | PathLike):
+        raise DataError(f"X is a path: open it first, as in open_dataset({str(X)!r}, target=...).")
+    if callable(X) and not hasattr(X, "__array__"):
+        raise DataError("X is a function: make a dataset of it first, as in open_dataset(function).")
+    if type(X).__name__ == "LazyFrame":
+        raise DataError("X is a LazyFrame: make a dataset of it first, as in open_dataset(frame, target=...).")
 
 
 class Classifier(ClassifierMixin, _ForestBase):
     classes_: npt.NDArray[Any]
     oob_decision_function_: npt.NDArray[np.float64]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Classifier:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Classifier:
         """Fit a forest to the rows of X and their labels.
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
-            Numbers of any width; NaN is a missing value.
+        X : array or data frame of shape (n_samples, n_features), or dataset
+            Numbers of any width; NaN is a missing value. A dataset, from `open_dataset`, has its target and
+            weights in it, and need not fit memory.
         y : array of shape (n_samples,)
             Labels: whole numbers, strings or booleans.
         sample_weight : array of shape (n_samples,), optional
             A row of weight 3 counts like three equal rows; a row of weight 0 is left out.
         """
+        if isinstance(X, Dataset):
+            streamed = self._streamed(X, y, sample_weight, classification=True)
+            self._fit_rows(streamed, classification=True)
+            assert streamed.classes is not None
+            self.classes_, self.n_classes_ = streamed.classes, len(streamed.classes)
+            return self
         x, y, weights = self._check_training_data(X, y, sample_weight, numeric=False)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self.n_classes_ = len(self.classes_)
-        data = ArrayDataset(x, codes.astype(np.float64), self.n_classes_, weights, self._names())
-        planner = Planner(self.get_params(), self._random_thresholds, classification=True)
-        fitted = fit_forest(data, planner, self.classes_, int(self.verbose))
-        self._keep(fitted)
+        targets = codes.astype(np.float64)
+        rows = ArrayRows(x, targets, self.n_classes_, weights, self._names(), self.classes_)
+        fitted = self._fit_rows(rows, classification=True)
         if fitted.oob is not None:
-            self.oob_decision_function_ = self._oob_rows(fitted, data, len(y))
-            seen = ~np.isnan(self.oob_decision_function_[:, 0])
-            guess = self.classes_[np.nan_to_num(self.oob_decision_function_[seen]).argmax(axis=1)]
-            score = self.oob_score if callable(self.oob_score) else accuracy_score
-            self.oob_score_ = score(y[seen], guess) if seen.any() else np.nan
+            self.oob_decision_function_ = self._oob_rows(fitted, rows, len(y))
         return self
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
@@ -173,41 +217,65 @@ class Classifier(ClassifierMixin, _ForestBase):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of the highest probability for each row."""
-        sums = self._sums(X, hard=self.voting == "hard")
-        return self.classes_.take(sums.argmax(axis=1))
+        hard = self.voting == "hard"
+        if isinstance(X, Dataset):
+            best = [sums.argmax(axis=1) for _, sums in self._summed(X, hard)]
+            return self.classes_.take(np.concatenate(best))
+        return self.classes_.take(self._sums(X, hard).argmax(axis=1))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The accuracy on rows with their labels, or on a dataset that has them."""
+        if not isinstance(X, Dataset):
+            return float(super().score(X, y, sample_weight))
+        right = total = 0.0
+        for batch, sums in self._summed(X, self.voting == "hard"):
+            weights = np.ones(len(sums)) if batch.weights is None else batch.weights
+            hit = targets_of(batch, X) == self.classes_.take(sums.argmax(axis=1))
+            right, total = right + float(weights[hit].sum()), total + float(weights.sum())
+        return right / total
 
 
 class Regressor(RegressorMixin, _ForestBase):
     oob_prediction_: npt.NDArray[np.float64]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Regressor:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Regressor:
         """Fit a forest to the rows of X and their values.
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
-            Numbers of any width; NaN is a missing value.
+        X : array or data frame of shape (n_samples, n_features), or dataset
+            Numbers of any width; NaN is a missing value. A dataset, from `open_dataset`, has its target and
+            weights in it, and need not fit memory.
         y : array of shape (n_samples,)
             Finite numbers.
         sample_weight : array of shape (n_samples,), optional
             A row of weight 3 counts like three equal rows; a row of weight 0 is left out.
         """
+        if isinstance(X, Dataset):
+            self._fit_rows(self._streamed(X, y, sample_weight, classification=False), classification=False)
+            return self
         x, y, weights = self._check_training_data(X, y, sample_weight, numeric=True)
-        data = ArrayDataset(x, np.asarray(y, dtype=np.float64), 0, weights, self._names())
-        planner = Planner(self.get_params(), self._random_thresholds, classification=False)
-        fitted = fit_forest(data, planner, None, int(self.verbose))
-        self._keep(fitted)
+        rows = ArrayRows(x, np.asarray(y, dtype=np.float64), 0, weights, self._names())
+        fitted = self._fit_rows(rows, classification=False)
         if fitted.oob is not None:
-            self.oob_prediction_ = self._oob_rows(fitted, data, len(y))[:, 0]
-            seen = ~np.isnan(self.oob_prediction_)
-            score = self.oob_score if callable(self.oob_score) else r2_score
-            self.oob_score_ = score(y[seen], self.oob_prediction_[seen]) if seen.any() else np.nan
+            self.oob_prediction_ = self._oob_rows(fitted, rows, len(y))[:, 0]
         return self
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
         """The mean of the trees' values for each row."""
         sums = self._sums(X)
         return sums[:, 0] / self.forest_.n_trees
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R2 on rows with their values, or on a dataset that has them."""
+        if not isinstance(X, Dataset):
+            return float(super().score(X, y, sample_weight))
+        guesses, targets, weights = [], [], []
+        for batch, sums in self._summed(X, hard=False):
+            guesses.append(sums[:, 0] / self.forest_.n_trees)
+            targets.append(targets_of(batch, X))
+            weights.append(np.ones(len(sums)) if batch.weights is None else batch.weights)
+        return float(r2_score(*map(np.concatenate, (targets, guesses)), sample_weight=np.concatenate(weights)))
 
 
 def store_params(estimator: BaseEstimator, params: dict[str, Any]) -> None:

@@ -1,45 +1,95 @@
-"""Stage 3, the second pass: route every row through all top trees and put it into its buckets."""
+"""Stage 3, one pass over all rows: route each through the top trees and put it into its buckets.
+
+Reading, routing and writing overlap: chunks are read ahead, workers route and pack them, and one thread
+writes a group of rows while the next one is collected.
+"""
 
 from __future__ import annotations
 
-from concurrent.futures import Executor, Future
-from itertools import islice
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import closing
+
+import numpy as np
 
 from . import _core
-from .bucket_store import MemoryStore
-from .datasets import ArrayDataset, Chunk
+from .bucket_store import BucketStore
+from .errors import ChangedSourceError
 from .plan import Plan
 from .progress import StageProgress
 from .sample import Sampled
 from .top_tree import TopTree
+from .training_rows import Chunk, Pass, Place, read_ahead
+
+# Called when all rows up to a place are in the store, with the rows of each class so far.
+Written = Callable[[Place, "list[int]"], None]
 
 
 def distribute(
-    data: ArrayDataset,
     sampled: Sampled,
-    tops: list[TopTree],
+    tops: dict[int, TopTree],
+    store: BucketStore,
     plan: Plan,
     pool: Executor,
     progress: StageProgress,
-) -> MemoryStore:
-    routed = [] if plan.subsets else tops
-    store = MemoryStore(data, sampled.codec, len(routed), plan)
+    start: tuple[Place, list[int]] = (Place(), []),
+    written: Written | None = None,
+) -> None:
+    """Bring all rows from `start` on into the store, for these top trees by their numbers."""
+    reading = Pass(sampled.rows, start[0])
+    counts = np.zeros(plan.n_classes, dtype=np.int64)
+    counts[: len(start[1])] = start[1]
+    progress.advance(start[0].row)
 
-    def put(chunk: Chunk) -> int:
-        store.put(chunk.first_row, chunk.x, [_core.route(top.nodes, chunk.x) for top in routed])
-        return chunk.rows
+    def put(group: object, at: int, chunk: Chunk) -> None:
+        store.put(group, at, chunk, [_core.route(top.nodes, chunk.x) for top in tops.values()])
 
-    chunks = data.chunks(plan.chunk_size)
-    waiting: list[Future[int]] = []
-    while True:  # a few chunks at a time, so that memory does not grow with the data
-        waiting += [pool.submit(put, chunk) for chunk in islice(chunks, 2 * plan.n_jobs - len(waiting))]
-        if not waiting:
-            break
-        progress.advance(waiting.pop(0).result())
-    if plan.subsets:
-        for top, rows in enumerate(sampled.top_samples):
-            store.use_sample(top, rows)
-    else:
-        for task in [pool.submit(store.seal, i, top.n_buckets) for i, top in enumerate(tops)]:
-            task.result()
-    return store
+    def end(group: object, rows: int, place: Place, classes: list[int]) -> None:
+        store.end_group(group, rows)
+        if written is not None:
+            written(place, classes)
+
+    with closing(read_ahead(reading.chunks(plan.chunk_size))) as chunks, ThreadPoolExecutor(1) as writer:
+        writing: Future[None] | None = None
+        for group_chunks in _groups(chunks, store.group_rows, plan.chunk_size):
+            group = store.begin_group()
+            rows = 0
+            waiting: deque[Future[None]] = deque()
+            place = reading.place
+            for chunk, place in group_chunks:
+                if len(waiting) > plan.n_jobs:
+                    waiting.popleft().result()
+                waiting.append(pool.submit(put, group, rows, chunk))
+                rows += chunk.rows
+                if plan.classification:
+                    counts += np.bincount(chunk.targets.astype(np.intp), minlength=plan.n_classes)
+                progress.advance(chunk.rows)
+            for task in waiting:
+                task.result()
+            if writing is not None:
+                writing.result()
+            writing = writer.submit(end, group, rows, place, counts.tolist())
+        if writing is not None:
+            writing.result()
+    if sampled.rows.checked:
+        reading.compare(sampled.end)
+        if plan.classification and not np.array_equal(counts, sampled.facts.class_rows):
+            raise ChangedSourceError("The data", "the labels of the second pass are not those of the first")
+
+
+def _groups(
+    chunks: Iterator[tuple[Chunk, Place]], group_rows: int, chunk_rows: int
+) -> Iterator[Iterator[tuple[Chunk, Place]]]:
+    """Chunks, as many at a time as fit a group for certain."""
+    per_group = max(1, group_rows // chunk_rows)
+    for first in chunks:
+
+        def group(first: tuple[Chunk, Place] = first) -> Iterator[tuple[Chunk, Place]]:
+            yield first
+            for _ in range(per_group - 1):
+                if (more := next(chunks, None)) is None:
+                    return
+                yield more
+
+        yield group()

@@ -152,6 +152,7 @@ class BadValueError(DataError):
     """A text file holds something that is not a value of its column."""
 
     def __init__(self, file: str, line: int, column: str, what: str) -> None:
+        self.line = line
         super().__init__(
             f"{file}, line {line}, column {column}: {what}. Mend the line, name the text of missing values "
             "with missing=[...], or give the type of the column with types={...}."
@@ -273,4 +274,78 @@ class OnceOnlyError(DataError):
         super().__init__(
             f"{source} can be read only once, but training reads the data several times: give a file, or a "
             "callable that returns a fresh iterator of (X, y) batches each time."
+        )
+
+
+class SpillDirectoryError(OldgrowthError, OSError):
+    """The directory for what does not fit memory cannot be used."""
+
+
+class SpillFullError(SpillDirectoryError):
+    """The disk is full."""
+
+    def __init__(self, path: object, needed: int, used: int, free: int) -> None:
+        super().__init__(
+            f"The disk with {path} is full: {needed:,} more bytes were needed, {used:,} are used by this fit, "
+            f"{free:,} are free. Free some, choose another spill_dir, or a lower spill_limit."
+        )
+
+
+class DirectoryInUseError(OldgrowthError):
+    """Another process works in the checkpoint directory."""
+
+    def __init__(self, path: object) -> None:
+        super().__init__(
+            f"checkpoint_dir={str(path)!r} is in use by another process: wait for it, or choose another directory."
+        )
+
+
+class DamagedBlockError(OldgrowthError):
+    """What was read back from the spill directory is not what was written to it."""
+
+    def __init__(self, path: object, offset: int, wrong: str) -> None:
+        super().__init__(
+            f"The block at byte {offset} of {path} is damaged: {wrong}. "
+            "The disk or another program changed it; nothing was trained on it."
+        )
+
+
+class UnseenLabelError(DataError):
+    """A label that the first pass did not meet."""
+
+    def __init__(self, label: object, row: int) -> None:
+        super().__init__(
+            f"The data changed while it was read: row {row} has the label {label!r} in the second pass, which "
+            "no row had in the first. Do not write to the data during fit."
+        )
+
+
+class CheckpointError(OldgrowthError):
+    """The checkpoint directory belongs to another fit, or is damaged."""
+
+    def __init__(self, path: object, what: str) -> None:
+        super().__init__(
+            f"checkpoint_dir={str(path)!r} cannot be continued: {what}. "
+            "Use the same data and parameters, or an empty directory."
+        )
+
+
+class MemoryLimitError(OldgrowthError):
+    """The memory limit is too low for this data and these parameters."""
+
+    def __init__(self, limit: int, least: int) -> None:
+        megabytes = -(-least // 10**6)
+        super().__init__(
+            f"memory_limit of {limit / 1e6:,.0f} MB is too low: at least {megabytes:,} MB are needed here "
+            f"(memory_limit='{megabytes}MB'). A smaller bucket_size or top_sample needs less."
+        )
+
+
+class DiskTooSmallError(SpillDirectoryError):
+    """The buckets of one top tree and the trees do not fit the disk, or the spill limit."""
+
+    def __init__(self, path: object, needed: int, free: int, limit: int) -> None:
+        super().__init__(
+            f"About {needed / 1e9:,.3g} GB of disk are needed in {path}, {free / 1e9:,.3g} GB are free and the "
+            f"spill_limit is {limit / 1e9:,.3g} GB: choose a spill_dir with more room, or a higher spill_limit."
         )

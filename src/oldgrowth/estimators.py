@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from os import PathLike
 from typing import Any
 
 from .base import Classifier, Regressor, store_params
@@ -41,23 +42,37 @@ class RandomForestClassifier(Classifier):
     n_jobs : int | None, default -1
         Number of threads; -1 means all cores, None means 1.
     random_state : int, RandomState or None, default None
-        A seed gives the same forest bit for bit, whatever n_jobs and chunk_size.
+        A seed gives the same forest bit for bit, whatever n_jobs, chunk_size and store.
     verbose : int, default 0
         1 shows progress.
     trees_per_top : int, default 4
         Bottom trees in each bucket, that is: trees that share a top tree.
     bucket_size : int | str, default "auto"
         Wanted largest number of rows in a bucket. With no more rows than this there is no top tree and
-        the forest is an ordinary one. "auto" is 30,000, but all rows if there are at most 100,000.
+        the forest is an ordinary one. "auto" is what a core's cache holds, from 30,000 rows of many or wide
+        features to 60,000, but all rows if there are at most 100,000.
     top_sample : int | str, default "auto"
-        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least 30,000 and
-        at most 500,000.
+        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least twice the
+        bucket size and at most 500,000.
     top_max_features : int | float | str | None, default "auto"
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
         Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. "auto" is 0.
+    store : str, default "auto"
+        Where buckets are kept: "memory", "disk", or "auto": in memory if all fits the limit.
+    memory_limit : int | float | str, default "auto"
+        What the process may take: bytes, a size like "2GB", or a share of the machine's memory. "auto" is 80 %
+        of what is free.
+    spill_dir : path | None, default None
+        Where a private directory for buckets is made; None takes the system's place for temporary files.
+    spill_limit : int | float | str, default "auto"
+        What the buckets may take on disk, as memory_limit; more rounds are made if it is too little for all top
+        trees at once. "auto" is 80 % of what is free.
     chunk_size : int | str, default "auto"
-        Rows read at a time; does not change the forest. "auto" is about 32 MB.
+        Rows read at a time; does not change the forest. "auto" is about 32 MB, or less if memory is short.
+    checkpoint_dir : path | None, default None
+        A directory in which an interrupted fit leaves its work; a fit of the same data with the same parameters
+        takes it up there.
     voting : str, default "soft"
         "soft" averages the class shares of the leaves, "hard" counts each tree's majority as in the paper.
 
@@ -109,7 +124,12 @@ class RandomForestClassifier(Classifier):
         top_sample: int | str = "auto",
         top_max_features: int | float | str | None = "auto",
         balance: float | str = "auto",
+        store: str = "auto",
+        memory_limit: int | float | str = "auto",
+        spill_dir: str | PathLike[str] | None = None,
+        spill_limit: int | float | str = "auto",
         chunk_size: int | str = "auto",
+        checkpoint_dir: str | PathLike[str] | None = None,
         voting: str = "soft",
     ) -> None:
         store_params(self, locals())
@@ -146,23 +166,37 @@ class RandomForestRegressor(Regressor):
     n_jobs : int | None, default -1
         Number of threads; -1 means all cores, None means 1.
     random_state : int, RandomState or None, default None
-        A seed gives the same forest bit for bit, whatever n_jobs and chunk_size.
+        A seed gives the same forest bit for bit, whatever n_jobs, chunk_size and store.
     verbose : int, default 0
         1 shows progress.
     trees_per_top : int, default 4
         Bottom trees in each bucket, that is: trees that share a top tree.
     bucket_size : int | str, default "auto"
         Wanted largest number of rows in a bucket. With no more rows than this there is no top tree and
-        the forest is an ordinary one. "auto" is 30,000, but all rows if there are at most 100,000.
+        the forest is an ordinary one. "auto" is what a core's cache holds, from 30,000 rows of many or wide
+        features to 60,000, but all rows if there are at most 100,000.
     top_sample : int | str, default "auto"
-        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least 30,000 and
-        at most 500,000.
+        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least twice the
+        bucket size and at most 500,000.
     top_max_features : int | float | str | None, default "auto"
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
         Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. "auto" is 0.
+    store : str, default "auto"
+        Where buckets are kept: "memory", "disk", or "auto": in memory if all fits the limit.
+    memory_limit : int | float | str, default "auto"
+        What the process may take: bytes, a size like "2GB", or a share of the machine's memory. "auto" is 80 %
+        of what is free.
+    spill_dir : path | None, default None
+        Where a private directory for buckets is made; None takes the system's place for temporary files.
+    spill_limit : int | float | str, default "auto"
+        What the buckets may take on disk, as memory_limit; more rounds are made if it is too little for all top
+        trees at once. "auto" is 80 % of what is free.
     chunk_size : int | str, default "auto"
-        Rows read at a time; does not change the forest. "auto" is about 32 MB.
+        Rows read at a time; does not change the forest. "auto" is about 32 MB, or less if memory is short.
+    checkpoint_dir : path | None, default None
+        A directory in which an interrupted fit leaves its work; a fit of the same data with the same parameters
+        takes it up there.
 
     Attributes
     ----------
@@ -209,7 +243,12 @@ class RandomForestRegressor(Regressor):
         top_sample: int | str = "auto",
         top_max_features: int | float | str | None = "auto",
         balance: float | str = "auto",
+        store: str = "auto",
+        memory_limit: int | float | str = "auto",
+        spill_dir: str | PathLike[str] | None = None,
+        spill_limit: int | float | str = "auto",
         chunk_size: int | str = "auto",
+        checkpoint_dir: str | PathLike[str] | None = None,
     ) -> None:
         store_params(self, locals())
 
@@ -247,23 +286,37 @@ class ExtraTreesClassifier(Classifier):
     n_jobs : int | None, default -1
         Number of threads; -1 means all cores, None means 1.
     random_state : int, RandomState or None, default None
-        A seed gives the same forest bit for bit, whatever n_jobs and chunk_size.
+        A seed gives the same forest bit for bit, whatever n_jobs, chunk_size and store.
     verbose : int, default 0
         1 shows progress.
     trees_per_top : int, default 4
         Bottom trees in each bucket, that is: trees that share a top tree.
     bucket_size : int | str, default "auto"
         Wanted largest number of rows in a bucket. With no more rows than this there is no top tree and
-        the forest is an ordinary one. "auto" is 30,000, but all rows if there are at most 100,000.
+        the forest is an ordinary one. "auto" is what a core's cache holds, from 30,000 rows of many or wide
+        features to 60,000, but all rows if there are at most 100,000.
     top_sample : int | str, default "auto"
-        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least 30,000 and
-        at most 500,000.
+        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least twice the
+        bucket size and at most 500,000.
     top_max_features : int | float | str | None, default "auto"
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
         Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. "auto" is 0.
+    store : str, default "auto"
+        Where buckets are kept: "memory", "disk", or "auto": in memory if all fits the limit.
+    memory_limit : int | float | str, default "auto"
+        What the process may take: bytes, a size like "2GB", or a share of the machine's memory. "auto" is 80 %
+        of what is free.
+    spill_dir : path | None, default None
+        Where a private directory for buckets is made; None takes the system's place for temporary files.
+    spill_limit : int | float | str, default "auto"
+        What the buckets may take on disk, as memory_limit; more rounds are made if it is too little for all top
+        trees at once. "auto" is 80 % of what is free.
     chunk_size : int | str, default "auto"
-        Rows read at a time; does not change the forest. "auto" is about 32 MB.
+        Rows read at a time; does not change the forest. "auto" is about 32 MB, or less if memory is short.
+    checkpoint_dir : path | None, default None
+        A directory in which an interrupted fit leaves its work; a fit of the same data with the same parameters
+        takes it up there.
     voting : str, default "soft"
         "soft" averages the class shares of the leaves, "hard" counts each tree's majority as in the paper.
 
@@ -317,7 +370,12 @@ class ExtraTreesClassifier(Classifier):
         top_sample: int | str = "auto",
         top_max_features: int | float | str | None = "auto",
         balance: float | str = "auto",
+        store: str = "auto",
+        memory_limit: int | float | str = "auto",
+        spill_dir: str | PathLike[str] | None = None,
+        spill_limit: int | float | str = "auto",
         chunk_size: int | str = "auto",
+        checkpoint_dir: str | PathLike[str] | None = None,
         voting: str = "soft",
     ) -> None:
         store_params(self, locals())
@@ -354,23 +412,37 @@ class ExtraTreesRegressor(Regressor):
     n_jobs : int | None, default -1
         Number of threads; -1 means all cores, None means 1.
     random_state : int, RandomState or None, default None
-        A seed gives the same forest bit for bit, whatever n_jobs and chunk_size.
+        A seed gives the same forest bit for bit, whatever n_jobs, chunk_size and store.
     verbose : int, default 0
         1 shows progress.
     trees_per_top : int, default 4
         Bottom trees in each bucket, that is: trees that share a top tree.
     bucket_size : int | str, default "auto"
         Wanted largest number of rows in a bucket. With no more rows than this there is no top tree and
-        the forest is an ordinary one. "auto" is 30,000, but all rows if there are at most 100,000.
+        the forest is an ordinary one. "auto" is what a core's cache holds, from 30,000 rows of many or wide
+        features to 60,000, but all rows if there are at most 100,000.
     top_sample : int | str, default "auto"
-        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least 30,000 and
-        at most 500,000.
+        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least twice the
+        bucket size and at most 500,000.
     top_max_features : int | float | str | None, default "auto"
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
         Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. "auto" is 0.
+    store : str, default "auto"
+        Where buckets are kept: "memory", "disk", or "auto": in memory if all fits the limit.
+    memory_limit : int | float | str, default "auto"
+        What the process may take: bytes, a size like "2GB", or a share of the machine's memory. "auto" is 80 %
+        of what is free.
+    spill_dir : path | None, default None
+        Where a private directory for buckets is made; None takes the system's place for temporary files.
+    spill_limit : int | float | str, default "auto"
+        What the buckets may take on disk, as memory_limit; more rounds are made if it is too little for all top
+        trees at once. "auto" is 80 % of what is free.
     chunk_size : int | str, default "auto"
-        Rows read at a time; does not change the forest. "auto" is about 32 MB.
+        Rows read at a time; does not change the forest. "auto" is about 32 MB, or less if memory is short.
+    checkpoint_dir : path | None, default None
+        A directory in which an interrupted fit leaves its work; a fit of the same data with the same parameters
+        takes it up there.
 
     Attributes
     ----------
@@ -419,7 +491,12 @@ class ExtraTreesRegressor(Regressor):
         top_sample: int | str = "auto",
         top_max_features: int | float | str | None = "auto",
         balance: float | str = "auto",
+        store: str = "auto",
+        memory_limit: int | float | str = "auto",
+        spill_dir: str | PathLike[str] | None = None,
+        spill_limit: int | float | str = "auto",
         chunk_size: int | str = "auto",
+        checkpoint_dir: str | PathLike[str] | None = None,
     ) -> None:
         store_params(self, locals())
 
@@ -457,13 +534,21 @@ class SubsetForestClassifier(Classifier):
     n_jobs : int | None, default -1
         Number of threads; -1 means all cores, None means 1.
     random_state : int, RandomState or None, default None
-        A seed gives the same forest bit for bit, whatever n_jobs and chunk_size.
+        A seed gives the same forest bit for bit, whatever n_jobs, chunk_size and store.
     verbose : int, default 0
         1 shows progress.
     subset_size : int | str, default "auto"
-        Rows that each tree is grown on; "auto" is 30,000 or more for more than a million rows.
+        Rows that each tree is grown on; "auto" is 30,000, or a 60th of all rows if that is more.
+    memory_limit : int | float | str, default "auto"
+        What the process may take: bytes, a size like "2GB", or a share of the machine's memory. "auto" is 80 %
+        of what is free.
+    spill_dir : path | None, default None
+        Where sampled rows go that do not fit memory; None takes the system's place for temporary files.
     chunk_size : int | str, default "auto"
-        Rows read at a time; does not change the forest. "auto" is about 32 MB.
+        Rows read at a time; does not change the forest. "auto" is about 32 MB, or less if memory is short.
+    checkpoint_dir : path | None, default None
+        A directory in which an interrupted fit leaves its work; a fit of the same data with the same parameters
+        takes it up there.
     voting : str, default "soft"
         "soft" averages the class shares of the leaves, "hard" counts each tree's majority as in the paper.
 
@@ -511,7 +596,10 @@ class SubsetForestClassifier(Classifier):
         random_state: Any = None,
         verbose: int = 0,
         subset_size: int | str = "auto",
+        memory_limit: int | float | str = "auto",
+        spill_dir: str | PathLike[str] | None = None,
         chunk_size: int | str = "auto",
+        checkpoint_dir: str | PathLike[str] | None = None,
         voting: str = "soft",
     ) -> None:
         store_params(self, locals())
@@ -548,13 +636,21 @@ class SubsetForestRegressor(Regressor):
     n_jobs : int | None, default -1
         Number of threads; -1 means all cores, None means 1.
     random_state : int, RandomState or None, default None
-        A seed gives the same forest bit for bit, whatever n_jobs and chunk_size.
+        A seed gives the same forest bit for bit, whatever n_jobs, chunk_size and store.
     verbose : int, default 0
         1 shows progress.
     subset_size : int | str, default "auto"
-        Rows that each tree is grown on; "auto" is 30,000 or more for more than a million rows.
+        Rows that each tree is grown on; "auto" is 30,000, or a 60th of all rows if that is more.
+    memory_limit : int | float | str, default "auto"
+        What the process may take: bytes, a size like "2GB", or a share of the machine's memory. "auto" is 80 %
+        of what is free.
+    spill_dir : path | None, default None
+        Where sampled rows go that do not fit memory; None takes the system's place for temporary files.
     chunk_size : int | str, default "auto"
-        Rows read at a time; does not change the forest. "auto" is about 32 MB.
+        Rows read at a time; does not change the forest. "auto" is about 32 MB, or less if memory is short.
+    checkpoint_dir : path | None, default None
+        A directory in which an interrupted fit leaves its work; a fit of the same data with the same parameters
+        takes it up there.
 
     Attributes
     ----------
@@ -597,6 +693,9 @@ class SubsetForestRegressor(Regressor):
         random_state: Any = None,
         verbose: int = 0,
         subset_size: int | str = "auto",
+        memory_limit: int | float | str = "auto",
+        spill_dir: str | PathLike[str] | None = None,
         chunk_size: int | str = "auto",
+        checkpoint_dir: str | PathLike[str] | None = None,
     ) -> None:
         store_params(self, locals())

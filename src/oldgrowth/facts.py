@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +18,10 @@ class Facts:
     n_rows: int
     n_features: int
     n_classes: int
+    record_bytes: int = 0  # of a row as the codec packs it
     class_rows: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     class_weight: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    weighted: bool = False
     weight: float = 0.0
     low: float = 0.0
     high: float = 0.0
@@ -50,7 +53,28 @@ class FactFinder:
             for code in np.flatnonzero(np.bincount(codes)).tolist():
                 self._weight.setdefault(code, ExactSum()).add(weights[codes == code])
 
-    def facts(self, n_classes: int) -> Facts:
+    def recode(self, final: npt.NDArray[np.int64]) -> None:
+        """The classes are numbered anew: `final` has the new number of each."""
+        rows = np.zeros(len(final), dtype=np.int64)
+        rows[final[: len(self._class_rows)]] = self._class_rows
+        self._class_rows = rows
+        self._weight = {int(final[code]): total for code, total in self._weight.items()}
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "rows": self.n_rows,
+            "class_rows": self._class_rows.tolist(),
+            "weight": {code: total.state() for code, total in self._weight.items()},
+            "range": [float(self._low).hex(), float(self._high).hex()],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.n_rows = state["rows"]
+        self._class_rows = np.array(state["class_rows"], dtype=np.int64)
+        self._weight = {int(code): ExactSum(total) for code, total in state["weight"].items()}
+        self._low, self._high = (float.fromhex(text) for text in state["range"])
+
+    def facts(self, n_classes: int, record_bytes: int = 0) -> Facts:
         rows, sums = np.zeros(n_classes, dtype=np.int64), np.zeros(n_classes)
         if self._classification:
             rows[: len(self._class_rows)] = self._class_rows
@@ -62,8 +86,10 @@ class FactFinder:
             self.n_rows,
             self._n_features,
             n_classes,
+            record_bytes,
             rows,
             sums if weighted else rows.astype(np.float64),
+            weighted,
             everything,
             float(self._low) if self.n_rows else 0.0,
             float(self._high) if self.n_rows else 0.0,
@@ -73,8 +99,11 @@ class FactFinder:
 class ExactSum:
     """A sum of doubles without rounding, so that their order does not matter."""
 
-    def __init__(self) -> None:
-        self._by_exponent: dict[int, int] = {}
+    def __init__(self, by_exponent: dict[str, int] | None = None) -> None:
+        self._by_exponent: dict[int, int] = {int(e): total for e, total in (by_exponent or {}).items()}
+
+    def state(self) -> dict[str, int]:
+        return {str(e): total for e, total in self._by_exponent.items()}
 
     def add(self, values: npt.NDArray[np.float64]) -> None:
         mantissa, exponent = np.frexp(values)

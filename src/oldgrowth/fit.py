@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .datasets import ArrayDataset
+from .bucket_store import MemoryStore
 from .distribute import distribute
-from .forest import Forest, assemble
-from .grow import BottomTree, grow
-from .oob import OutOfBag
+from .forest import Assembled, Forest, assemble
+from .grow import grow
+from .grown_trees import GrownTrees, TreesInMemory, TreesOnDisk
+from .means import Limits, Means, Sizes, choose_means, chunk_rows_for, expect_means
+from .oob import OobInMemory, OobOnDisk, OobRows, OutOfBag
 from .params import Planner
+from .plan import Plan
 from .report import FitReport, Recorder
-from .sample import sample
+from .rounds import distribute_round
+from .sample import Sampled, sample
+from .space import Space
 from .split_large import split_large_buckets
+from .subset_store import SubsetStore
 from .top_tree import TopTree, grow_top_trees
+from .training_rows import TrainingRows
+
+BucketSizes = list[npt.NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -30,46 +39,145 @@ class Fitted:
     forest: Forest
     report: FitReport
     importances: npt.NDArray[np.float64]
-    oob: npt.NDArray[np.float64] | None  # mean prediction of each row by the trees that did not see it
+    oob: Any  # what the caller made of the out-of-bag predictions
 
 
 def fit_forest(
-    data: ArrayDataset, planner: Planner, classes: npt.NDArray[Any] | None, verbose: int
+    rows: TrainingRows,
+    planner: Planner,
+    limits: Limits,
+    verbose: int,
+    use_oob: Callable[[Iterator[OobRows]], Any],
 ) -> Fitted:
-    n = data.n_rows
-    expected = planner.expect(n, data.n_features)  # refuses what is not possible before any work is done
-    recorder = Recorder(verbose)
-    with _pool(expected.n_jobs) as pool:
-        with recorder.stage("sample", n) as progress:
-            sampled = sample(data, expected, pool, progress)
-        plan = planner.plan(sampled.facts, classes)
-        trees_of_tops = plan.trees_of_tops(n)
-        oob = OutOfBag(n, plan) if plan.oob else None
-        with recorder.stage("top trees", sum(len(rows) for rows in sampled.top_samples)) as progress:
-            tops = grow_top_trees(data, sampled, plan, pool, progress)
-        with recorder.stage("distribute", n) as progress:
-            store = distribute(data, sampled, tops, plan, pool, progress)
-            if plan.needs_top_trees(n):
-                tops, recorder.report.buckets_split = split_large_buckets(store, tops, plan, pool)
-        sizes = [store.sizes(i) for i in range(len(tops))]
-        grown_rows = sum(int(size.sum()) * trees for size, trees in zip(sizes, trees_of_tops, strict=True))
-        with recorder.stage("grow", grown_rows) as progress:
-            grown = grow(store, tops, plan, n, oob.core if oob else None, pool, progress)
+    expected = planner.expect(rows.n_rows, rows.n_features)  # refuses what is not possible before any work is done
+    chunk_rows = chunk_rows_for(expected, limits, rows.n_features, planner.chunk_size_given)
+    expect_means(planner.narrowest(rows.n_rows, rows.n_features), rows, limits, chunk_rows)
+    recorder = Recorder(verbose, limits.memory)
+    with Space(limits.spill_dir, limits.checkpoint_dir) as space, _pool(expected.n_jobs) as pool:
+        recorder.space = space
+        begun = space.checkpoint().begin(planner.identity() | {"data": rows.fingerprint() if space.lasting else {}})
+        planner.seed = begun["seed"]
+        expected = replace(expected, seed=planner.seed, chunk_size=chunk_rows)
+        with recorder.stage("sample", rows.n_rows, rows.nbytes) as progress:
+            sampled = sample(rows, expected, pool, progress, space, max(0, limits.room // 8))
+        n = sampled.facts.n_rows
+        plan = replace(planner.plan(sampled.facts, rows.classes), chunk_size=chunk_rows)
+        sizes = Sizes.of(plan, rows, n, sampled.codec.record_bytes, sampled.facts.weighted)
+        means = choose_means(plan, sizes, limits, chunk_rows)
+        recorder.say(f"store: {means.store} ({means.why})")
+        with recorder.stage("top trees", plan.top_sample * len(plan.trees_of_tops(n))) as progress:
+            tops = grow_top_trees(sampled, plan, pool, progress, space.checkpoint(), means.tops_at_once)
+        fitting = _Fitting(sampled, plan, means, space, pool, recorder)
+        tops, bucket_sizes = fitting.grow_bottom_trees(tops)
         with recorder.stage("assemble", n) as progress:
-            importances = _importances(tops, trees_of_tops, grown)
-            depth = max(tree.depth for tree in grown.values())
-            forest = assemble(data.n_features, plan.n_classes, tops, trees_of_tops, grown)
+            spilled = space.get() if fitting.on_disk else None
+            made = assemble(rows.n_features, plan.n_classes, tops, plan.trees_of_tops(n), fitting.trees, spilled)
             progress.advance(n)
-        if oob is not None and plan.subsets:
-            with recorder.stage("out of bag", n) as progress:
-                oob.add_rows_outside(sampled.top_samples, forest, data, progress)
-    report = recorder.report
-    report.rows, report.features, report.record_bytes = n, data.n_features, sampled.codec.record_bytes
-    report.top_trees = len(tops) if plan.needs_top_trees(n) else 0
-    report.trees, report.nodes, report.depth = plan.n_estimators, forest.n_nodes, depth
+        oob = use_oob(fitting.out_of_bag(made.forest)) if plan.oob else None
+        _complete(recorder.report, sampled, plan, means, made, bucket_sizes)
+    return Fitted(made.forest, recorder.report, made.importances, oob)
+
+
+class _Fitting:
+    """Distributing and growing, by the means chosen."""
+
+    def __init__(
+        self, sampled: Sampled, plan: Plan, means: Means, space: Space, pool: ThreadPoolExecutor, recorder: Recorder
+    ) -> None:
+        self._sampled, self._plan, self._means = sampled, plan, means
+        self._space, self._pool, self._recorder = space, pool, recorder
+        self._n = sampled.facts.n_rows
+        self._trees_of_tops = plan.trees_of_tops(self._n)
+        # Votes of a subset's rows are not remembered, so its trees must not be either.
+        self.on_disk = (means.store == "disk" or space.lasting) and not (plan.subsets and plan.oob)
+        self.trees: GrownTrees = TreesInMemory()
+        if self.on_disk:
+            self.trees = TreesOnDisk(space.get(), sampled.facts.n_features)
+        self._oob = self._make_oob() if plan.oob else None
+
+    def grow_bottom_trees(self, tops: list[TopTree]) -> tuple[list[TopTree], BucketSizes]:
+        """The top trees, split further where buckets were too large, and the rows of their buckets."""
+        if self._plan.subsets:
+            store = SubsetStore(self._sampled, self._plan)
+            self._grow(store, dict(enumerate(tops)))
+            return tops, [store.sizes(i) for i in range(len(tops))]
+        if self._means.store == "memory":
+            return self._in_memory(tops)
+        return self._in_rounds(tops)
+
+    def _in_memory(self, tops: list[TopTree]) -> tuple[list[TopTree], BucketSizes]:
+        numbered = dict(enumerate(tops))
+        with self._recorder.stage("distribute", self._n) as progress:
+            store = MemoryStore(self._sampled, {i: top.n_buckets for i, top in numbered.items()}, self._plan)
+            distribute(self._sampled, numbered, store, self._plan, self._pool, progress)
+            for task in [self._pool.submit(store.seal, i) for i in numbered]:
+                task.result()
+            for i in numbered:
+                numbered[i] = self._split(store, i, numbered[i])
+        sizes = [store.sizes(i) for i in numbered]
+        self._grow(store, numbered)
+        return list(numbered.values()), sizes
+
+    def _in_rounds(self, tops: list[TopTree]) -> tuple[list[TopTree], BucketSizes]:
+        tops, sizes = list(tops), []
+        space, step = self._space.get(), self._means.tops_per_round
+        for first in range(0, len(tops), step):
+            numbers = range(first, min(first + step, len(tops)))
+            with self._recorder.stage("distribute", self._n, self._sampled.rows.nbytes) as progress:
+                done = distribute_round(
+                    numbers, self._sampled, tops, self._plan, self._means, space, self._pool, progress, self.trees
+                )
+            self._recorder.report.buckets_split += done.n_split
+            for i in numbers:
+                tops[i] = done.tops[i]
+                sizes.append(done.sizes[i])
+            self._grow(done.store, done.unfinished(self.trees, self._trees_of_tops))
+        return tops, sizes
+
+    def _split(self, store: MemoryStore, top: int, tree: TopTree) -> TopTree:
+        if not self._plan.needs_top_trees(self._n):
+            return tree
+        tree, n_split = split_large_buckets(store, top, tree, self._plan, self._pool)
+        self._recorder.report.buckets_split += n_split
+        return tree
+
+    def _grow(self, store: Any, tops: dict[int, TopTree]) -> None:
+        rows = sum(int(store.sizes(i).sum()) * self._trees_of_tops[i] for i in tops)
+        with self._recorder.stage("grow", rows) as progress:
+            grow(
+                store, tops, self._plan, self._trees_of_tops, self.trees, self._oob, self._pool, progress,
+                self._means.grown_rows,
+            )  # fmt: skip
+
+    def _make_oob(self) -> OutOfBag:
+        n, plan = self._n, self._plan
+        if plan.subsets or (not self.on_disk and n * (8 * (plan.n_classes or 1) + 12) <= self._means.oob_bytes):
+            return OobInMemory(n, plan)
+        return OobOnDisk(n, plan, self._space.get(), self._means.oob_bytes)
+
+    def out_of_bag(self, forest: Forest) -> Iterator[OobRows]:
+        assert self._oob is not None
+        with self._recorder.stage("out of bag", self._n) as progress:
+            if self._plan.subsets:
+                assert isinstance(self._oob, OobInMemory)
+                self._oob.add_rows_outside(self._sampled, forest, progress)
+            for part in self._oob.means():
+                yield part
+                if not self._plan.subsets:
+                    progress.advance(len(part.mean))
+
+
+def _complete(
+    report: FitReport, sampled: Sampled, plan: Plan, means: Means, made: Assembled, sizes: BucketSizes
+) -> None:
+    facts = sampled.facts
+    report.rows, report.features, report.record_bytes = facts.n_rows, facts.n_features, facts.record_bytes
+    report.top_trees = len(sizes) if plan.needs_top_trees(facts.n_rows) else 0
+    report.trees, report.nodes, report.depth = plan.n_estimators, made.forest.n_nodes, made.depth
     report.bucket_size, report.top_sample = plan.bucket_size, plan.top_sample
+    report.store, report.store_reason = means.store, means.why
+    report.rounds = -(-len(sizes) // means.tops_per_round)
     report.count_buckets(np.concatenate(sizes))
-    return Fitted(forest, report, importances, None if oob is None else oob.mean())
 
 
 @contextmanager
@@ -80,18 +188,3 @@ def _pool(n_jobs: int) -> Iterator[ThreadPoolExecutor]:
         yield pool
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _importances(
-    tops: list[TopTree], trees_of_tops: list[int], grown: dict[tuple[int, int, int], BottomTree]
-) -> npt.NDArray[np.float64]:
-    """The impurity decrease by feature, normalised for each tree, as a mean over those that split at all."""
-    trees = []
-    for i, (top, n_trees) in enumerate(zip(tops, trees_of_tops, strict=True)):
-        for tree in range(n_trees):
-            total = top.importances.copy()
-            for bucket in range(top.n_buckets):
-                total += grown[i, bucket, tree].importances
-            if total.sum() > 0:
-                trees.append(total / total.sum())
-    return np.mean(trees, axis=0) if trees else np.zeros_like(tops[0].importances)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .grow import BottomTree
+from .grown_trees import GrownTrees
 from .top_tree import TopTree
+from .workspace import Workspace
 
 ARRAYS = (
     "top_nodes",
@@ -25,20 +28,29 @@ ARRAYS = (
 )
 
 
+_HASHED_AT_ONCE = 2**20
+
+
 def _starts(lengths: list[int] | npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64)
 
 
 class Forest:
-    """Flat arrays, described in docs/formats.md, and the core's view of them. Every index is checked."""
+    """Flat arrays, described in docs/formats.md, and the core's view of them.
 
-    def __init__(self, n_features: int, n_classes: int, arrays: dict[str, npt.NDArray[Any]]) -> None:
+    Every index is checked, unless the arrays are `trusted` because they were made just now: checking reads
+    all of them, and they may be larger than memory.
+    """
+
+    def __init__(
+        self, n_features: int, n_classes: int, arrays: dict[str, npt.NDArray[Any]], trusted: bool = False
+    ) -> None:
         self.n_features = n_features
         self.n_classes = n_classes
         self._arrays = arrays
         for array in arrays.values():
             array.flags.writeable = False
-        self._core = _core.Forest(n_features, n_classes, **arrays)
+        self._core = _core.Forest(n_features, n_classes, **arrays, trusted=trusted)
 
     def __getattr__(self, name: str) -> npt.NDArray[Any]:
         if name in ARRAYS:
@@ -65,7 +77,8 @@ class Forest:
         digest = hashlib.sha256(f"{self.n_features} {self.n_classes}".encode())
         for name in ARRAYS:
             digest.update(name.encode())
-            digest.update(self._arrays[name].tobytes())
+            for first in range(0, len(self._arrays[name]), _HASHED_AT_ONCE):
+                digest.update(self._arrays[name][first : first + _HASHED_AT_ONCE].tobytes())
         return digest.hexdigest()
 
     def predict_sums(
@@ -77,7 +90,16 @@ class Forest:
         self._core.apply(x, may_miss, leaves)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Forest, (self.n_features, self.n_classes, self._arrays)
+        return Forest, (self.n_features, self.n_classes, {k: np.asarray(v) for k, v in self._arrays.items()})
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """The forest, each feature's share in the decrease of impurity, and the depth of the deepest tree."""
+
+    forest: Forest
+    importances: npt.NDArray[np.float64]
+    depth: int
 
 
 def assemble(
@@ -85,25 +107,31 @@ def assemble(
     n_classes: int,
     tops: list[TopTree],
     trees_of_tops: list[int],
-    grown: dict[tuple[int, int, int], BottomTree],
-) -> Forest:
-    """Stage 5: all trees in their order, whatever the order they were grown in. Empties `grown`."""
+    grown: GrownTrees,
+    space: Workspace | None = None,
+) -> Assembled:
+    """Stage 5: all trees in their order, whatever the order they were grown in. Empties `grown`.
+
+    With a workspace the nodes are written to a file and mapped, so that the forest need not fit memory.
+    """
     order = [
         (i, bucket, tree)
         for i, (top, trees) in enumerate(zip(tops, trees_of_tops, strict=True))
         for bucket in range(top.n_buckets)
         for tree in range(trees)
     ]
-    node_start = _starts([len(grown[key].nodes) for key in order])
-    table_start = _starts([len(grown[key].table) // max(n_classes, 1) for key in order])
-    nodes = np.empty(int(node_start[-1]), dtype=np.uint64)
-    table = np.empty(int(table_start[-1]) * max(n_classes, 1), dtype=np.float32)
-    for i, key in enumerate(order):
+    sizes = [grown.size(key) for key in order]
+    node_start = _starts([size.nodes for size in sizes])
+    table_start = _starts([size.table // max(n_classes, 1) for size in sizes])
+    room = _InMemory if space is None else partial(_OnDisk, space)
+    nodes = room(int(node_start[-1]), np.dtype(np.uint64))
+    table = room(int(table_start[-1]) * max(n_classes, 1), np.dtype(np.float32))
+    gains = [[top.importances.copy() for _ in range(n)] for top, n in zip(tops, trees_of_tops, strict=True)]
+    for key in order:
         tree = grown.pop(key)
-        nodes[int(node_start[i]) : int(node_start[i + 1])] = tree.nodes
-        table[int(table_start[i]) * max(n_classes, 1) : int(table_start[i + 1]) * max(n_classes, 1)] = (
-            tree.table
-        )
+        nodes.append(tree.nodes)
+        table.append(tree.table)
+        gains[key[0]][key[2]] += tree.importances
     buckets = [top.n_buckets for top in tops]
     arrays = {
         "top_nodes": np.concatenate([top.nodes for top in tops]),
@@ -111,9 +139,47 @@ def assemble(
         "bucket_start": _starts(buckets),
         "trees_of_top": np.array(trees_of_tops, dtype=np.uint64),
         "bottom_start": _starts([b * t for b, t in zip(buckets, trees_of_tops, strict=True)]),
-        "nodes": nodes,
+        "nodes": nodes.array(),
         "node_start": node_start,
         "table_start": table_start,
-        "table": table,
+        "table": table.array(),
     }
-    return Forest(n_features, n_classes, arrays)
+    forest = Forest(n_features, n_classes, arrays, trusted=space is not None)
+    return Assembled(forest, _mean_gain(gains), max(size.depth for size in sizes))
+
+
+def _mean_gain(gains: list[list[npt.NDArray[np.float64]]]) -> npt.NDArray[np.float64]:
+    """Normalised for each tree, as a mean over those that split at all."""
+    trees = [gain / gain.sum() for group in gains for gain in group if gain.sum() > 0]
+    return np.mean(trees, axis=0) if trees else np.zeros_like(gains[0][0])
+
+
+class _InMemory:
+    """An array that is filled from its beginning to its end."""
+
+    def __init__(self, size: int, dtype: np.dtype[Any]) -> None:
+        self._array = np.empty(size, dtype=dtype)
+        self._filled = 0
+
+    def append(self, values: npt.NDArray[Any]) -> None:
+        self._array[self._filled : self._filled + len(values)] = values
+        self._filled += len(values)
+
+    def array(self) -> npt.NDArray[Any]:
+        return self._array
+
+
+class _OnDisk:
+    """The same in a file."""
+
+    def __init__(self, space: Workspace, size: int, dtype: np.dtype[Any]) -> None:
+        self._file = space.nameless()
+        self._dtype = dtype
+
+    def append(self, values: npt.NDArray[Any]) -> None:
+        self._file.append(values.view(np.uint8))
+
+    def array(self) -> npt.NDArray[Any]:
+        mapped = self._file.mapped(self._dtype)
+        self._file.close()
+        return mapped

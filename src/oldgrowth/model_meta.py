@@ -6,13 +6,14 @@ Only plain values go in, so that reading one can never run anything.
 from __future__ import annotations
 
 import math
+import os
 import warnings
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ._version import __version__
 from .errors import UnsavableError
 from .report import FitReport
 
@@ -45,7 +46,7 @@ def describe(estimator: Any) -> dict[str, Any]:
     names = getattr(estimator, "feature_names_in_", None)
     meta = {
         "estimator": name,
-        "version": version("oldgrowth"),
+        "version": __version__,
         "parameters": parameters,
         "not_saved": not_saved,
         "n_features": int(estimator.forest_.n_features),
@@ -118,6 +119,8 @@ def _plain(value: Any) -> Any:
         return {"float": str(value)}
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     if isinstance(value, list | tuple):
         return [_plain(v) for v in value]
     if isinstance(value, dict):

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .datasets import ArrayDataset
 from .forest import Forest
 from .plan import Plan
 from .progress import StageProgress
+from .sample import Sampled
+from .task_log import Entry, TaskLog
+from .training_rows import Place
+from .workspace import Workspace
 
 # Sums are whole numbers of this size, so that the order in which trees are grown does not matter.
 _UNIT = 2.0**40
@@ -17,30 +25,78 @@ _UNIT = 2.0**40
 _LEAF_BIT, _MIXED_BIT = np.uint64(1 << 63), np.uint64(1 << 62)
 
 
-class OutOfBag:
-    """Sums over trees for each row, filled while buckets are grown."""
+@dataclass(frozen=True)
+class Votes:
+    """Sums over some trees for each of a bucket's rows, and how many trees did not see it."""
+
+    sums: npt.NDArray[np.int64]
+    trees: npt.NDArray[np.uint32]
+    targets: npt.NDArray[np.float64]
+    core: _core.Oob
+
+
+@dataclass(frozen=True)
+class OobRows:
+    """The mean over the trees for consecutive rows; NaN for a row that every tree has seen."""
+
+    mean: npt.NDArray[np.float64]
+    targets: npt.NDArray[np.float64]
+
+
+class OutOfBag(ABC):
+    """Adds up what buckets say while they are grown."""
 
     def __init__(self, n_rows: int, plan: Plan) -> None:
+        self._n_rows = n_rows
         self._plan = plan
-        self._sums = np.zeros((n_rows, plan.n_classes or 1), dtype=np.int64)
-        self._trees = np.zeros(n_rows, dtype=np.uint32)
+        self._outputs = plan.n_classes or 1
         self._scale = _UNIT / plan.target_scale
-        self.core = _core.Oob(self._sums, self._trees, self._scale, plan.target_offset, plan.hard_votes)
 
-    def mean(self) -> npt.NDArray[np.float64]:
-        """The mean over the trees; NaN for a row that every tree has seen."""
-        trees = np.where(self._trees == 0, np.nan, self._trees)[:, None]
-        return self._sums / (trees * self._scale) + self._plan.target_offset
+    def votes(self, bucket: _core.Bucket) -> Votes:
+        """Room for the votes of trees that are grown on a bucket."""
+        n, plan = bucket.rows, self._plan
+        sums, trees = np.zeros((n, self._outputs), dtype=np.int64), np.zeros(n, dtype=np.uint32)
+        core = _core.Oob(sums, trees, self._scale, plan.target_offset, plan.hard_votes)
+        return Votes(sums, trees, bucket.targets(plan.target_scale), core)
 
-    def add_rows_outside(
-        self,
-        samples: list[npt.NDArray[np.uint32]],
-        forest: Forest,
-        data: ArrayDataset,
-        progress: StageProgress,
+    @abstractmethod
+    def add(
+        self, top: int, bucket: int, trees: range, numbers: npt.NDArray[np.uint32], votes: Votes
     ) -> None:
+        """What these trees of a bucket say of its rows, which have these numbers."""
+
+    @abstractmethod
+    def means(self) -> Iterator[OobRows]:
+        """All rows in order, some at a time."""
+
+    def _mean(self, sums: npt.NDArray[np.int64], trees: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]:
+        seen_by = np.where(trees == 0, np.nan, trees)[:, None]
+        return sums / (seen_by * self._scale) + self._plan.target_offset
+
+
+class OobInMemory(OutOfBag):
+    def __init__(self, n_rows: int, plan: Plan) -> None:
+        super().__init__(n_rows, plan)
+        self._sums = np.zeros((n_rows, self._outputs), dtype=np.int64)
+        self._trees = np.zeros(n_rows, dtype=np.uint32)
+        self._targets = np.zeros(n_rows)
+        self._lock = threading.Lock()
+
+    def add(
+        self, top: int, bucket: int, trees: range, numbers: npt.NDArray[np.uint32], votes: Votes
+    ) -> None:
+        with self._lock:  # buckets of other top trees have the same rows
+            self._sums[numbers] += votes.sums
+            self._trees[numbers] += votes.trees
+            self._targets[numbers] = votes.targets
+
+    def means(self) -> Iterator[OobRows]:
+        yield OobRows(self._mean(self._sums, self._trees), self._targets)
+
+    def add_rows_outside(self, sampled: Sampled, forest: Forest, progress: StageProgress) -> None:
         """Add the rows outside each tree's subset: they are in no bucket, so growing did not meet them."""
-        for chunk in data.chunks(self._plan.chunk_size):
+        samples = [sampled.top_sample(self._plan, tree) for tree in range(forest.n_trees)]
+        for chunk in sampled.rows.chunks(self._plan.chunk_size, Place()):
             leaves = np.empty((chunk.rows, forest.n_trees), dtype=np.int64)
             forest.apply(chunk.x, True, leaves)
             for tree, sample in enumerate(samples):
@@ -51,6 +107,7 @@ class OutOfBag:
                 rows = chunk.first_row + np.flatnonzero(outside)
                 self._sums[rows] += np.rint(self._values(nodes, forest, tree) * self._scale).astype(np.int64)
                 self._trees[rows] += np.uint32(1)
+            self._targets[chunk.first_row : chunk.end] = chunk.targets
             progress.advance(chunk.rows)
 
     def _values(self, nodes: npt.NDArray[np.uint64], forest: Forest, tree: int) -> npt.NDArray[np.float64]:
@@ -66,3 +123,68 @@ class OutOfBag:
         if self._plan.hard_votes:
             return np.eye(self._plan.n_classes)[shares.argmax(axis=1)]
         return shares
+
+
+class OobOnDisk(OutOfBag):
+    """Each bucket's votes are logged in the order of its rows, then added up for one range of rows after another."""
+
+    def __init__(self, n_rows: int, plan: Plan, space: Workspace, most_bytes: int) -> None:
+        super().__init__(n_rows, plan)
+        self._row_bytes = 8 * self._outputs + 16  # number, trees, target, sums
+        self._log = TaskLog(space, "oob.log")
+        self._range = max(1024, most_bytes // (4 * self._row_bytes))  # rows added up at a time
+        self._edges = np.arange(0, n_rows + self._range, self._range)
+
+    def add(
+        self, top: int, bucket: int, trees: range, numbers: npt.NDArray[np.uint32], votes: Votes
+    ) -> None:
+        packed = np.empty((len(numbers), self._row_bytes), dtype=np.uint8)
+        packed[:, :4] = numbers.view(np.uint8).reshape(-1, 4)
+        packed[:, 4:8] = votes.trees.view(np.uint8).reshape(-1, 4)
+        packed[:, 8:16] = votes.targets.view(np.uint8).reshape(-1, 8)
+        packed[:, 16:] = votes.sums.view(np.uint8).reshape(len(numbers), -1)
+        self._log.append(top, bucket, trees.start, len(trees), [packed.reshape(-1)])
+
+    def means(self) -> Iterator[OobRows]:
+        entries = self._newest()
+        cuts = [self._cuts(entry.offset, entry.size // self._row_bytes) for entry in entries]
+        for r in range(len(self._edges) - 1):
+            first, last = int(self._edges[r]), min(int(self._edges[r + 1]), self._n_rows)
+            sums = np.zeros((last - first, self._outputs), dtype=np.int64)
+            trees, targets = np.zeros(last - first, dtype=np.uint32), np.zeros(last - first)
+            for entry, cut in zip(entries, cuts, strict=True):
+                packed = self._read(entry.offset, cut[r], cut[r + 1])
+                places = np.ascontiguousarray(packed[:, :4]).view(np.uint32)[:, 0] - np.uint32(first)
+                trees[places] += np.ascontiguousarray(packed[:, 4:8]).view(np.uint32)[:, 0]
+                targets[places] = np.ascontiguousarray(packed[:, 8:16]).view(np.float64)[:, 0]
+                sums[places] += np.ascontiguousarray(packed[:, 16:]).view(np.int64)
+            yield OobRows(self._mean(sums, trees), targets)
+
+    def _newest(self) -> list[Entry]:
+        """The entries, without those that an interrupted fit logged and a later one logged again."""
+        covered: set[tuple[int, int, int]] = set()
+        entries = []
+        for entry in reversed(self._log.entries()):
+            trees = {(entry.top, entry.bucket, entry.first_tree + i) for i in range(entry.trees)}
+            if not trees & covered:
+                covered |= trees
+                entries.append(entry)
+        return entries
+
+    def _read(self, offset: int, first: int, last: int) -> npt.NDArray[np.uint8]:
+        packed = np.empty(((last - first), self._row_bytes), dtype=np.uint8)
+        self._log.read(offset + first * self._row_bytes, packed.reshape(-1))
+        return packed
+
+    def _cuts(self, offset: int, n: int) -> list[int]:
+        """Where in an entry each range of rows begins; its rows are in order."""
+        cuts = []
+        for edge in self._edges.tolist():
+            low, high = cuts[-1] if cuts else 0, n
+            while low < high:
+                middle = (low + high) // 2
+                number = np.empty(4, dtype=np.uint8)
+                self._log.read(offset + middle * self._row_bytes, number)
+                low, high = (middle + 1, high) if number.view(np.uint32)[0] < edge else (low, middle)
+            cuts.append(low)
+        return cuts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, TypeGuard
 
@@ -13,15 +14,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 
 from . import _core
+from ._version import __version__
 from .errors import ParameterError
 from .facts import Facts
 from .plan import (
     AUTO_BALANCE,
-    AUTO_BUCKET_SIZE,
-    AUTO_ONE_BUCKET,
     CRITERIA,
+    MAX_ROWS,
     Plan,
+    auto_bucket_size,
     auto_chunk_size,
+    auto_subset_size,
     auto_top_sample,
     check_limits,
 )
@@ -119,7 +122,6 @@ def make_plan(
     """Resolve an estimator's parameters for its data."""
     n, d, n_classes = facts.n_rows, facts.n_features, facts.n_classes
     subsets = "subset_size" in params
-    auto_bucket = n if AUTO_BUCKET_SIZE < n <= AUTO_ONE_BUCKET else AUTO_BUCKET_SIZE
     criteria = ("gini", "entropy", "log_loss") if n_classes else ("squared_error",)
     criterion = one_of("criterion", params["criterion"], criteria)
     assert criterion in CRITERIA
@@ -134,12 +136,15 @@ def make_plan(
     if oob_score and not bootstrap and not subsets:
         raise ParameterError("oob_score", oob_score, "False unless bootstrap=True")
     size_name = "subset_size" if subsets else "top_sample"
+    auto_bucket = auto_bucket_size(n, facts.record_bytes)
     bucket_size = _auto("bucket_size", params.get("bucket_size", "auto"), auto_bucket, 2)
     rows_limit = _core.max_bucket_rows(min(d, _core.MAX_FEATURES))
     top_sample = min(
         n,
         rows_limit if subsets else n,
-        _auto(size_name, params[size_name], auto_top_sample(n, bucket_size), 2),
+        _auto(
+            size_name, params[size_name], auto_subset_size(n) if subsets else auto_top_sample(n, bucket_size), 2
+        ),
     )
     check_limits(n, d, bucket_size)
     max_features = features_per_split("max_features", params["max_features"], d)
@@ -205,27 +210,57 @@ def _centre(low: float, high: float) -> tuple[float, float]:
     return low / 2 + high / 2, scale
 
 
+# Parameters that say how a forest is made, not which one.
+_NOT_OF_THE_MODEL = frozenset(
+    ("n_jobs", "verbose", "chunk_size", "store", "memory_limit", "spill_dir", "spill_limit", "checkpoint_dir")
+)
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as something that JSON holds and that compares."""
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
+
+
 class Planner:
     """Makes plans from an estimator's parameters as facts become known. The seed is drawn once."""
 
     def __init__(self, params: dict[str, Any], random_thresholds: bool, classification: bool) -> None:
         self._params = params
         self._random_thresholds = random_thresholds
-        self._seed = seed_of(params["random_state"])
+        self.seed = seed_of(params["random_state"])
         self.classification = classification
+        self.chunk_size_given = not (isinstance(params["chunk_size"], str) and params["chunk_size"] == "auto")
 
-    def expect(self, n_rows: int, n_features: int) -> Plan:
-        """The plan as far as the number of rows decides; raises for parameters that are not possible."""
+    def identity(self) -> dict[str, Any]:
+        """What makes another fit of the same data the same."""
+        model = {k: _plain(v) for k, v in self._params.items() if k not in _NOT_OF_THE_MODEL}
+        kind = f"{'extra' if self._random_thresholds else 'best'} thresholds"
+        return {"version": __version__, "kind": kind, "seed": self.seed, "parameters": model}
+
+    def expect(self, n_rows: int | None, n_features: int) -> Plan:
+        """The plan before the first pass: it raises for parameters that are not possible, and its top
+        sample is the largest there may be."""
         if self.classification:
             _check_class_weight(self._params["class_weight"])
-        facts = Facts(n_rows, n_features, 2 if self.classification else 0)
-        return make_plan(self._params, facts, self._seed, (), self._random_thresholds)
+        wide = self._guess(n_rows, n_features, 4)
+        return replace(wide, top_sample=max(wide.top_sample, self.narrowest(n_rows, n_features).top_sample))
+
+    def narrowest(self, n_rows: int | None, n_features: int) -> Plan:
+        """The plan for rows that take as little as they can."""
+        return self._guess(n_rows, n_features, 1)
+
+    def _guess(self, n_rows: int | None, n_features: int, width: int) -> Plan:
+        n, n_classes = MAX_ROWS if n_rows is None else n_rows, 2 if self.classification else 0
+        facts = Facts(n, n_features, n_classes, width * n_features)
+        return make_plan(self._params, facts, self.seed, (), self._random_thresholds)
 
     def plan(self, facts: Facts, classes: npt.NDArray[Any] | None) -> Plan:
         weights: tuple[float, ...] = ()
         if classes is not None:
             weights = _class_weights(self._params["class_weight"], classes, facts)
-        return make_plan(self._params, facts, self._seed, weights, self._random_thresholds)
+        return make_plan(self._params, facts, self.seed, weights, self._random_thresholds)
 
 
 def _check_class_weight(given: Any) -> None:

@@ -12,11 +12,13 @@ CRITERIA = {"gini": 0, "entropy": 1, "log_loss": 1, "squared_error": 2}
 MAX_BUCKETS = 2**31
 MAX_ROWS = 2**31 - 1
 
-# See docs/decisions.md for the sweep behind these two.
-AUTO_BUCKET_SIZE = 30_000
+# See docs/decisions.md for the sweep behind these: a bucket that a core's cache holds, within bounds.
+AUTO_BUCKET_BYTES = 3_670_016
+AUTO_BUCKET_SIZES = (30_000, 60_000)
 AUTO_BALANCE = 0.0
 # Up to this many rows an ordinary forest takes no longer.
 AUTO_ONE_BUCKET = 100_000
+MAX_TOP_SAMPLE = 500_000
 AUTO_CHUNK_BYTES = 32 * 2**20
 # A bucket of more rows than this multiple of the bucket size is split again.
 TOO_LARGE = 2
@@ -101,9 +103,20 @@ class Plan:
         return rules
 
 
+def auto_bucket_size(n_rows: int, record_bytes: int) -> int:
+    if n_rows <= AUTO_ONE_BUCKET:
+        return max(2, n_rows)
+    lowest, highest = AUTO_BUCKET_SIZES
+    return min(highest, max(lowest, AUTO_BUCKET_BYTES // max(1, record_bytes)))
+
+
 def auto_top_sample(n_rows: int, bucket_size: int) -> int:
     """Enough rows for each bucket of a top tree, within the paper's largest sample."""
-    return min(n_rows, 500_000, max(30_000, 512 * n_rows // bucket_size))
+    return min(n_rows, MAX_TOP_SAMPLE, max(2 * bucket_size, 512 * n_rows // bucket_size))
+
+
+def auto_subset_size(n_rows: int) -> int:
+    return min(n_rows, MAX_TOP_SAMPLE, max(30_000, n_rows // 60))
 
 
 def auto_chunk_size(n_features: int) -> int:

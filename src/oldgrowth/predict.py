@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import numpy.typing as npt
 
-from .datasets.arrays import as_float32
+from .array_rows import as_float32
 from .forest import Forest
 
 # Rows converted at a time, so that a copy of X is never larger than this; a multiple of the core's batch.

@@ -4,37 +4,22 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, SpinnerColumn, TextColumn
 from rich.progress import Progress as RichProgress
 
+from .memory import human_bytes, resident_memory
+
 _REPORT_EVERY_SECONDS = 5.0
-
-
-def peak_memory() -> int:
-    """The largest resident size this process has had, in bytes; 0 where the system does not tell."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return 0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
-
-
-def human_bytes(n: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if n < 1000:
-            return f"{n:.0f} {unit}" if unit == "B" else f"{n:.3g} {unit}"
-        n /= 1000
-    return f"{n:.3g} TB"
+_REFRESH_SECONDS = 0.2
 
 
 class StageProgress:
-    """Counts the rows that a stage has finished; `total` is None where nobody knows."""
+    """Counts the rows that a stage has finished; `total` is None as long as nobody knows it."""
 
     def __init__(self, name: str, total: int | None) -> None:
         self.name, self.total, self.done = name, total, 0
@@ -43,72 +28,103 @@ class StageProgress:
         self.done += rows
 
 
-class _LiveStage(StageProgress):
-    def __init__(self, name: str, total: int | None, bars: RichProgress) -> None:
+class _ShownStage(StageProgress):
+    """Knows what there is to say of a stage: rows, rate, bytes, time left, memory, disk."""
+
+    def __init__(
+        self, name: str, total: int | None, source_bytes: int | None, limit: int, on_disk: Callable[[], int]
+    ) -> None:
         super().__init__(name, total)
-        self._bars = bars
-        self._task = bars.add_task(name, total=total, rate="", memory="")
-        self._started = time.perf_counter()
+        self._source_bytes = source_bytes
+        self._limit = limit
+        self._on_disk = on_disk
+        self._started = self._shown = time.perf_counter()
 
-    def advance(self, rows: int) -> None:
-        super().advance(rows)
-        rate = self.done / max(time.perf_counter() - self._started, 1e-9)
-        self._bars.update(
-            self._task, advance=rows, rate=f"{rate:,.0f} rows/s", memory=f"peak {human_bytes(peak_memory())}"
-        )
-
-
-class _PlainStage(StageProgress):
-    def __init__(self, name: str, total: int | None, out: TextIO) -> None:
-        super().__init__(name, total)
-        self._out = out
-        self._started = self._reported = time.perf_counter()
+    def words(self) -> list[str]:
+        seconds = max(time.perf_counter() - self._started, 1e-9)
+        rate = self.done / seconds
+        rows = f"{self.done:,} rows" if self.total is None else f"{self.done:,} of {self.total:,} rows"
+        words = [rows, f"{rate:,.0f} rows/s"]
+        if self._source_bytes and self.total:
+            words.append(f"{human_bytes(self._source_bytes * self.done / self.total)} read")
+        if self.total is not None and rate > 0:
+            words.append(f"{_clock((self.total - self.done) / rate)} left")
+        words.append(f"memory {human_bytes(resident_memory())} of {human_bytes(self._limit)}")
+        if disk := self._on_disk():
+            words.append(f"disk {human_bytes(disk)}")
+        return words
 
     def advance(self, rows: int) -> None:
         super().advance(rows)
         now = time.perf_counter()
-        if now - self._reported < _REPORT_EVERY_SECONDS:
-            return
-        self._reported = now
-        rate = self.done / (now - self._started)
-        of, left = "", ""
-        if self.total is not None:
-            eta = (self.total - self.done) / rate if rate else 0.0
-            of, left = f" of {self.total:,}", f"{eta:.0f} s left, "
-        print(
-            f"oldgrowth: {self.name}: {self.done:,}{of} rows, {rate:,.0f} rows/s, "
-            f"{left}peak {human_bytes(peak_memory())}",
-            file=self._out,
-            flush=True,
-        )
+        if now - self._shown >= self._every:
+            self._shown = now
+            self.show()
+
+    _every = _REPORT_EVERY_SECONDS
+
+    def show(self) -> None:
+        raise NotImplementedError
+
+
+class _LiveStage(_ShownStage):
+    _every = _REFRESH_SECONDS
+    _bars: RichProgress
+
+    def begin(self, bars: RichProgress) -> None:
+        self._bars = bars
+        self._task = bars.add_task(self.name, total=self.total, words="")
+
+    def show(self) -> None:
+        self._bars.update(self._task, completed=self.done, words=" · ".join(self.words()))
+
+
+class _PlainStage(_ShownStage):
+    out: TextIO
+
+    def show(self) -> None:
+        print(f"oldgrowth: {self.name}: {', '.join(self.words())}", file=self.out, flush=True)
 
 
 class Progress:
     """Shows the stages of a fit; silent unless `verbose`."""
 
-    def __init__(self, verbose: int) -> None:
+    def __init__(self, verbose: int, limit: int, on_disk: Callable[[], int]) -> None:
         self._verbose = verbose
+        self._limit = limit
+        self._on_disk = on_disk
         self._console = Console(stderr=True)
 
+    def say(self, sentence: str) -> None:
+        if self._verbose:
+            self._console.print(f"oldgrowth: {sentence}", markup=False, highlight=False, soft_wrap=True)
+
     @contextmanager
-    def stage(self, name: str, total: int | None) -> Iterator[StageProgress]:
+    def stage(self, name: str, total: int | None, source_bytes: int | None) -> Iterator[StageProgress]:
         if not self._verbose or (self._console.is_terminal and total == 0):
             yield StageProgress(name, total)
         elif self._console.is_terminal:
             columns = (
                 SpinnerColumn(),
                 TextColumn("{task.description:<11}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[rate]}"),
-                TimeRemainingColumn(elapsed_when_finished=True),
-                TextColumn("{task.fields[memory]}"),
+                BarColumn(24),
+                TextColumn("{task.fields[words]}"),
             )
+            live = _LiveStage(name, total, source_bytes, self._limit, self._on_disk)
             with RichProgress(*columns, console=self._console) as bars:
-                yield _LiveStage(name, total, bars)
+                live.begin(bars)
+                yield live
+                live.show()
         else:
-            stage = _PlainStage(name, total, sys.stderr)
+            plain = _PlainStage(name, total, source_bytes, self._limit, self._on_disk)
+            plain.out = sys.stderr
             started = time.perf_counter()
-            yield stage
+            yield plain
             seconds = time.perf_counter() - started
-            print(f"oldgrowth: {name}: {stage.done:,} rows in {seconds:.2f} s", file=sys.stderr, flush=True)
+            print(f"oldgrowth: {name}: {plain.done:,} rows in {seconds:.2f} s", file=sys.stderr, flush=True)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(max(0.0, seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -11,19 +11,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .progress import Progress, StageProgress, human_bytes, peak_memory
+from .memory import human_bytes, peak_memory, release_memory
+from .progress import Progress, StageProgress
+from .space import Space
 
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True)
 class StageReport:
-    """One stage: rows it handled, seconds it took, peak memory of the process at its end."""
+    """One stage: rows it handled, seconds it took, peak memory of the process at its end, bytes read (from
+    the source and from disk) and written (to disk)."""
 
     name: str
     rows: int
     seconds: float
     peak_memory: int
+    bytes_read: int = 0
+    bytes_written: int = 0
 
 
 @dataclass(repr=False)
@@ -43,6 +48,10 @@ class FitReport:
     buckets_split: int = 0  # because they came out too large
     nodes: int = 0
     depth: int = 0
+    store: str = "memory"
+    store_reason: str = ""
+    rounds: int = 1  # in which top trees had their buckets on disk
+    memory_limit: int = 0
     peak_memory: int = 0
 
     @property
@@ -60,15 +69,17 @@ class FitReport:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> FitReport:
         """The report that gave `as_dict()`; what another version has more or less is passed over."""
-        known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
-        known["stages"] = [StageReport(**stage) for stage in known.get("stages", [])]
+        known = _known(cls, values)
+        known["stages"] = [StageReport(**_known(StageReport, stage)) for stage in known.get("stages", [])]
         return cls(**known)
 
     def __str__(self) -> str:
-        lines = [f"{'stage':<12}{'rows':>14}{'seconds':>10}{'share':>8}"]
+        lines = [f"{'stage':<12}{'rows':>14}{'seconds':>10}{'share':>8}{'read':>10}{'written':>10}{'peak':>10}"]
         total = self.seconds or 1.0
         lines += [
-            f"{s.name:<12}{s.rows:>14,}{s.seconds:>10.3f}{s.seconds / total:>8.1%}" for s in self.stages
+            f"{s.name:<12}{s.rows:>14,}{s.seconds:>10.3f}{s.seconds / total:>8.1%}{human_bytes(s.bytes_read):>10}"
+            f"{human_bytes(s.bytes_written):>10}{human_bytes(s.peak_memory):>10}"
+            for s in self.stages
         ]
         lines.append(f"{'total':<12}{self.rows:>14,}{self.seconds:>10.3f}{1:>8.1%}")
         groups = f"on {self.top_trees} top trees" if self.top_trees else "without top trees"
@@ -81,24 +92,59 @@ class FitReport:
             )
         if self.buckets_split:
             lines.append(f"{self.buckets_split:,} buckets were split again: they came out too large")
-        lines.append(f"peak memory of the process {human_bytes(self.peak_memory)}")
+        place = f"{self.store} in {self.rounds} rounds" if self.rounds > 1 else self.store
+        lines.append(f"buckets in {place}: {self.store_reason}")
+        lines.append(
+            f"peak memory of the process {human_bytes(self.peak_memory)}, "
+            f"limit {human_bytes(self.memory_limit)}"
+        )
         return "\n".join(lines)
 
     __repr__ = __str__
 
 
+def _known(cls: type[FitReport | StageReport], values: dict[str, Any]) -> dict[str, Any]:
+    return {f.name: values[f.name] for f in fields(cls) if f.name in values}
+
+
 class Recorder:
     """Times the stages, for the report and for the eyes."""
 
-    def __init__(self, verbose: int) -> None:
-        self.report = FitReport()
-        self._progress = Progress(verbose)
+    def __init__(self, verbose: int, memory_limit: int) -> None:
+        self.report = FitReport(memory_limit=memory_limit)
+        self.space: Space | None = None
+        self._progress = Progress(verbose, memory_limit, self._on_disk)
 
     @contextmanager
-    def stage(self, name: str, total: int) -> Iterator[StageProgress]:
+    def stage(self, name: str, total: int | None, source_bytes: int | None = None) -> Iterator[StageProgress]:
+        """A stage over so many rows, which have so many bytes at their source."""
         started = time.perf_counter()
-        with self._progress.stage(name, total) as progress:
+        read, written = self._moved()
+        with self._progress.stage(name, total, source_bytes) as progress:
             yield progress
         seconds = time.perf_counter() - started
         self.report.peak_memory = peak_memory()
-        self.report.stages.append(StageReport(name, progress.done, seconds, self.report.peak_memory))
+        read_now, written_now = self._moved()
+        self.report.stages.append(
+            StageReport(
+                name,
+                progress.done,
+                seconds,
+                self.report.peak_memory,
+                read_now - read + (source_bytes or 0),
+                written_now - written,
+            )
+        )
+        release_memory()
+
+    def say(self, sentence: str) -> None:
+        self._progress.say(sentence)
+
+    def _moved(self) -> tuple[int, int]:
+        """Bytes read from and written to the workspace so far."""
+        space = None if self.space is None else self.space.opened
+        return (0, 0) if space is None else (space.bytes_read, space.bytes_written)
+
+    def _on_disk(self) -> int:
+        space = None if self.space is None else self.space.opened
+        return 0 if space is None else space.used()

@@ -1,8 +1,11 @@
-"""Stage 1, one pass over all rows: draw the top samples, count, and learn how few bytes hold each feature."""
+"""Stage 1, one pass over all rows: count, learn how few bytes hold each feature, keep the top samples."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -10,35 +13,186 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .datasets import ArrayDataset
+from .checkpoint import Checkpoint
+from .errors import ChangedDataError
 from .facts import FactFinder, Facts
+from .kept_rows import KeptRows
 from .plan import Plan
 from .progress import StageProgress
+from .training_rows import Chunk, Pass, Place, Taken, TrainingRows, read_ahead
+from .space import Space
+
+_STATE = "sample"
+_SAVE_EVERY_SECONDS = 5.0
+_ROWS_AT_A_TIME = 65_536
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """The numbers of the rows in each top sample, the facts, and the codec for all rows."""
+    """What the first pass found: the facts, a codec for all rows, and where it ended."""
 
-    top_samples: list[npt.NDArray[np.uint32]]
+    rows: TrainingRows
     facts: Facts
     codec: _core.RowCodec
+    kept: KeptRows | None  # rows that may be in a top sample, if the source cannot be asked for them again
+    end: Place
+
+    def top_sample(self, plan: Plan, top: int) -> npt.NDArray[np.uint32]:
+        """The numbers of the rows that a top tree, or a tree on a subset, is grown on."""
+        return _drawn(plan.top_sample, plan.seed, top, self.facts.n_rows)
+
+    def take(self, rows: npt.NDArray[np.uint32]) -> Iterator[Taken]:
+        """Some rows of a top sample at a time."""
+        if self.kept is not None:
+            yield from self.kept.take(rows)
+            return
+        for first in range(0, len(rows), _ROWS_AT_A_TIME):
+            yield self.rows.take(rows[first : first + _ROWS_AT_A_TIME])
 
 
-def sample(data: ArrayDataset, plan: Plan, pool: Executor, progress: StageProgress) -> Sampled:
-    profile = _core.Profile(data.n_features)
-    finder = FactFinder(data.n_features, plan.classification)
-    wanted = plan.subsets or plan.needs_top_trees(data.n_rows)
-    tops = range(len(plan.trees_of_tops(data.n_rows)) if wanted else 0)
-    samples = [_core.TopSample(plan.top_sample, plan.seed, top) for top in tops]
-    edges = np.linspace(0, data.n_features, plan.n_jobs + 1).astype(int).tolist()
-    columns = [(a, b) for a, b in pairwise(edges) if a < b]
-    for chunk in data.chunks(plan.chunk_size):
-        work = [pool.submit(profile.add, chunk.x, first, last) for first, last in columns]
-        work += [pool.submit(s.add, chunk.first_row, chunk.rows) for s in samples]
-        finder.add(chunk.targets, chunk.weights)
+def sample(
+    rows: TrainingRows,
+    plan: Plan,
+    pool: Executor,
+    progress: StageProgress,
+    space: Space | None = None,
+    kept_bytes: int = 2**62,
+) -> Sampled:
+    """`plan` knows no more than what can be known before; its top sample is the largest there may be.
+
+    Sampled rows beyond `kept_bytes` go to the space.
+    """
+    space = space or Space()
+    checkpoint = space.checkpoint()
+    found = _Found(rows, plan, None if rows.random_access else KeptRows(rows.n_features, space, kept_bytes))
+    reading = Pass(rows, found.resume(checkpoint))
+    progress.advance(reading.place.row)
+    choose = _chooser(rows, plan, reading.place) if found.kept is not None else None
+    saved_at = time.monotonic()
+    if not found.complete:
+        with closing(read_ahead(reading.chunks(plan.chunk_size))) as chunks:
+            for chunk, place in chunks:
+                found.add(chunk, choose, pool)
+                progress.advance(chunk.rows)
+                if checkpoint.active and time.monotonic() - saved_at > _SAVE_EVERY_SECONDS:
+                    found.save(checkpoint, place, complete=False)
+                    saved_at = time.monotonic()
+        found.save(checkpoint, reading.place, complete=True)
+    return found.finish(reading.place)
+
+
+class _Found:
+    """What is found so far."""
+
+    def __init__(self, rows: TrainingRows, plan: Plan, kept: KeptRows | None) -> None:
+        self._rows = rows
+        self.kept = kept
+        self.complete = False
+        self._profile = _core.Profile(rows.n_features)
+        self._finder = FactFinder(rows.n_features, plan.classification)
+        edges = np.linspace(0, rows.n_features, plan.n_jobs + 1).astype(int).tolist()
+        self._columns = [(a, b) for a, b in pairwise(edges) if a < b]
+
+    def add(self, chunk: Chunk, choose: _Chooser | None, pool: Executor) -> None:
+        work = [pool.submit(self._profile.add, chunk.x, first, last) for first, last in self._columns]
+        if chunk.rows:
+            self._finder.add(chunk.targets, chunk.weights)
+        if choose is not None and self.kept is not None:
+            self.kept.add(chunk, choose(chunk))
         for task in work:
             task.result()
-        progress.advance(chunk.rows)
-    facts = finder.facts(data.n_classes)
-    return Sampled([s.rows() for s in samples], facts, _core.RowCodec(profile))
+
+    def save(self, checkpoint: Checkpoint, place: Place, complete: bool) -> None:
+        if not checkpoint.active:
+            return
+        arrays = {} if self.kept is None else {f"kept_{k}": v for k, v in self.kept.state().items()}
+        flags = []
+        for f in range(self._rows.n_features):
+            wide, missing, arrays[f"values_{f}"] = self._profile.state(f)
+            flags.append((wide, missing))
+        values = {
+            "place": vars(place),
+            "complete": complete,
+            "features": flags,
+            "facts": self._finder.state(),
+            "labels": self._rows.label_state(),
+        }
+        checkpoint.save(_STATE, arrays, values)
+
+    def resume(self, checkpoint: Checkpoint) -> Place:
+        """Take up what was saved; where the pass goes on."""
+        if (saved := checkpoint.saved(_STATE)) is None:
+            return Place()
+        arrays, values = saved
+        for f, (wide, missing) in enumerate(values["features"]):
+            self._profile.restore(f, wide, missing, arrays[f"values_{f}"])
+        self._finder.restore(values["facts"])
+        self._rows.restore_labels(values["labels"])
+        if self.kept is not None:
+            self.kept.restore({k.removeprefix("kept_"): v for k, v in arrays.items() if k.startswith("kept_")})
+        self.complete = values["complete"]
+        return Place(**values["place"])
+
+    def finish(self, end: Place) -> Sampled:
+        final = self._rows.finish_first_pass()
+        if final is not None:
+            self._finder.recode(final)
+        if self.kept is not None:
+            self.kept.recode(final)
+        codec = _core.RowCodec(self._profile)
+        facts = self._finder.facts(self._rows.n_classes, codec.record_bytes)
+        return Sampled(self._rows, facts, codec, self.kept, end)
+
+
+_Chooser = Callable[[Chunk], npt.NDArray[np.uint32]]
+
+
+def _chooser(rows: TrainingRows, plan: Plan, start: Place) -> _Chooser:
+    """Which rows of a chunk may be in a top sample; the first chunk begins at `start`."""
+    n = rows.n_rows
+    if n is None:
+        draws = [
+            _core.TopSample(plan.top_sample, plan.seed, top) for top in range(len(plan.trees_of_tops(2**62)))
+        ]
+        for draw in draws:
+            draw.add(0, start.row)
+
+        def told(chunk: Chunk) -> npt.NDArray[np.uint32]:
+            return np.unique(
+                np.concatenate([draw.add_and_tell(chunk.first_row, chunk.rows) for draw in draws])
+            )
+
+        return told
+    tops = range(len(plan.trees_of_tops(n)) if plan.subsets or plan.needs_top_trees(n) else 0)
+    drawn = [_drawn(plan.top_sample, plan.seed, top, n) for top in tops]
+    wanted = np.unique(np.concatenate([np.zeros(0, np.uint32), *drawn]))
+
+    def known(chunk: Chunk) -> npt.NDArray[np.uint32]:
+        first, last = np.searchsorted(wanted, [chunk.first_row, chunk.end])
+        return wanted[first:last]
+
+    return known
+
+
+def _drawn(size: int, seed: int, top: int, n_rows: int) -> npt.NDArray[np.uint32]:
+    draw = _core.TopSample(size, seed, top)
+    draw.add(0, n_rows)
+    return draw.rows()
+
+
+def encode(
+    codec: _core.RowCodec,
+    x: npt.NDArray[np.float32],
+    targets: npt.NDArray[np.float64],
+    first_row: int,
+    records: npt.NDArray[np.uint8] | None = None,
+    keys: npt.NDArray[np.uint64] | None = None,
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint64]]:
+    """Rows as records, with a key for each that hashes its content; into the given arrays, or new ones."""
+    if records is None:
+        records = np.empty((len(x), codec.record_bytes), dtype=np.uint8)
+    if keys is None:
+        keys = np.empty(len(x), dtype=np.uint64)
+    if not codec.encode(x, (targets + 0.0).view(np.uint64), records, keys):
+        raise ChangedDataError(first_row, first_row + len(x) - 1)
+    return records, keys

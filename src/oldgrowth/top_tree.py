@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .bucket_store import encode
-from .datasets import ArrayDataset
+from .checkpoint import Checkpoint
 from .plan import Plan
 from .progress import StageProgress
-from .sample import Sampled
+from .sample import Sampled, encode
 
 
 @dataclass(frozen=True)
@@ -56,34 +55,60 @@ def only_bucket(n_features: int) -> TopTree:
 
 
 def grow_top_trees(
-    data: ArrayDataset, sampled: Sampled, plan: Plan, pool: Executor, progress: StageProgress
+    sampled: Sampled,
+    plan: Plan,
+    pool: Executor,
+    progress: StageProgress,
+    checkpoint: Checkpoint | None = None,
+    at_once: int = 2**31,
 ) -> list[TopTree]:
-    if not plan.needs_top_trees(data.n_rows):
-        return [only_bucket(data.n_features) for _ in plan.trees_of_tops(data.n_rows)]
-    tasks = [
-        pool.submit(_grow_top_tree, data, sampled.codec, rows, plan, top)
-        for top, rows in enumerate(sampled.top_samples)
-    ]
-    tops = []
-    for task, rows in zip(tasks, sampled.top_samples, strict=True):
-        tops.append(task.result())
-        progress.advance(len(rows))
+    """`at_once` top trees in memory at a time."""
+    n_tops = len(plan.trees_of_tops(sampled.facts.n_rows))
+    if plan.subsets or not plan.needs_top_trees(sampled.facts.n_rows):
+        return [only_bucket(sampled.facts.n_features)] * n_tops
+    checkpoint = checkpoint or Checkpoint(None)
+    tops: list[TopTree] = []
+    for first in range(0, n_tops, at_once):
+        numbers = range(first, min(first + at_once, n_tops))
+        saved = [_saved(checkpoint, top) for top in numbers]
+        tasks = [
+            None if found else pool.submit(_grow_top_tree, sampled, plan, top)
+            for top, found in zip(numbers, saved, strict=True)
+        ]
+        for top, found, task in zip(numbers, saved, tasks, strict=True):
+            tree = found or task.result()  # type: ignore[union-attr]
+            if found is None:
+                checkpoint.save(f"top-{top:05d}", vars(tree), {})
+            tops.append(tree)
+            progress.advance(plan.top_sample)
     return tops
 
 
-def _grow_top_tree(
-    data: ArrayDataset,
-    codec: _core.RowCodec,
-    rows: npt.NDArray[np.uint32],
-    plan: Plan,
-    top: int,
-) -> TopTree:
-    targets = data.targets[rows]
-    records, keys = encode(codec, data.take(rows), targets, first_row=0)
-    weights = None if data.weights is None else data.weights[rows]
-    part = _core.Rows(records, keys, targets, weights, plan.target_scale)
-    bucket = _core.make_bucket(codec, part, None, plan.classification)
-    return grow_on_sample(bucket, data.n_rows, plan, top)
+def _saved(checkpoint: Checkpoint, top: int) -> TopTree | None:
+    found = checkpoint.saved(f"top-{top:05d}")
+    return None if found is None else TopTree(**found[0])
+
+
+def _grow_top_tree(sampled: Sampled, plan: Plan, top: int) -> TopTree:
+    return grow_on_sample(sample_bucket(sampled, plan, top), sampled.facts.n_rows, plan, top)
+
+
+def sample_bucket(sampled: Sampled, plan: Plan, top: int) -> _core.Bucket:
+    """The rows of a top sample, ready to grow on."""
+    rows = sampled.top_sample(plan, top)
+    n = len(rows)
+    records = np.empty((n, sampled.codec.record_bytes), dtype=np.uint8)
+    keys, targets = np.empty(n, dtype=np.uint64), np.empty(n)
+    weights = np.empty(n) if sampled.facts.weighted else None
+    at = 0
+    for taken in sampled.take(rows):
+        part = slice(at, at := at + len(taken.x))
+        encode(sampled.codec, taken.x, taken.targets, 0, records[part], keys[part])
+        targets[part] = taken.targets
+        if weights is not None and taken.weights is not None:
+            weights[part] = taken.weights
+    part_rows = _core.Rows(records, keys, targets, weights, plan.target_scale)
+    return _core.make_bucket(sampled.codec, part_rows, None, plan.classification)
 
 
 def grow_on_sample(bucket: _core.Bucket, n_rows: int, plan: Plan, number: int, depth: int = 0) -> TopTree:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
+from ..datasets.base import Batch
 from ..datasets.labels import CodedLabels
 from ..errors import DataError
 from ..model_file import load
-from ..progress import Progress
 from .scores import Confusion, Errors
 from .show import print_json, share, table
-from .sources import Predictor, Source, batch_rows
+from .sources import Predictor, Source, batch_rows, shown_batches
 
 _MOST_COLUMNS, _MOST_NAMED = 12, 10
 
@@ -38,17 +40,9 @@ def run_evaluate(
     predictor = Predictor(model, jobs)
     scored: Any = Confusion(model.classes_) if hasattr(model, "classes_") else Errors()
     rows = rows or batch_rows(model.n_features_in_, model.forest_.n_outputs)
-    with Progress(0 if quiet else 1).stage("evaluate", data.n_rows) as stage:
-        for batch in data.batches(rows):
-            means = predictor.means(batch.x)
-            if isinstance(scored, Confusion):
-                assert batch.y is not None
-                scored.add(batch.y, means.argmax(axis=1))
-            elif batch.y is None or isinstance(batch.y, CodedLabels):
-                raise DataError(f"The target {data.target} holds text, but the forest predicts numbers.")
-            else:
-                scored.add(np.asarray(batch.y, dtype=np.float64), means[:, 0])
-            stage.advance(batch.rows)
+    with closing(shown_batches("evaluate", data, rows, (), quiet)) as batches:
+        for batch in batches:
+            _add(scored, batch, predictor.means(batch.x))
     scores = scored.scores()
     if as_json:
         print_json({"model": str(model_path), "target": data.target} | scores)
@@ -63,6 +57,16 @@ def run_evaluate(
     else:
         console.print(f"R2 {scores['r2']:.4f}, RMSE {scores['rmse']:.6g}, MAE {scores['mae']:.6g}")
     console.print(f"{scored.rows:,} rows in {time.perf_counter() - started:.1f} s.")
+
+
+def _add(scored: Confusion | Errors, batch: Batch, means: npt.NDArray[np.float64]) -> None:
+    assert batch.y is not None
+    if isinstance(scored, Confusion):
+        scored.add(batch.y, means.argmax(axis=1))
+    elif isinstance(batch.y, CodedLabels):
+        raise DataError("The target holds text, but the forest predicts numbers.")
+    else:
+        scored.add(np.asarray(batch.y, dtype=np.float64), means[:, 0])
 
 
 def _show_classes(scores: dict[str, Any], console: Console) -> None:

@@ -10,13 +10,13 @@ import numpy as np
 from rich.console import Console
 
 from ..datasets.base import Dataset
-from ..datasets.labels import CodedLabels, join_labels
+from ..datasets.labels import CodedLabels
 from ..demo import stage_table
 from ..errors import DataError
-from ..progress import human_bytes
+from ..memory import human_bytes
 from .parameters import check_known, estimator_class
 from .show import plain, print_json
-from .sources import Source, batch_rows
+from .sources import Source
 
 _LOOK_ROWS = 1 << 16
 
@@ -53,7 +53,7 @@ def run_fit(
             f"Training a {type(model).__name__} on {data.n_features} features.",
             markup=False,
         )
-    _fit(model, data, target.task)
+    model.fit(data)
     model.set_params(verbose=0).save(output)  # whoever loads it did not ask to see progress
     _show(model, data, target, output, as_json, console)
 
@@ -102,19 +102,6 @@ def _label(text: str) -> bool | int | float:
         return text.lower() == "true"
     value = float(text)
     return int(value) if value.is_integer() else value
-
-
-def _fit(model: Any, data: Dataset, task: str) -> None:
-    """Until `fit` takes a dataset: all rows in memory."""
-    batches = list(data.batches(batch_rows(data.n_features, 1)))
-    y = join_labels([batch.y for batch in batches if batch.y is not None])
-    y = y.decoded() if isinstance(y, CodedLabels) else y
-    weights = [batch.weights for batch in batches if batch.weights is not None]
-    x = np.concatenate([batch.x for batch in batches])
-    y = y.astype(np.float64) if task == "regression" else y
-    model.fit(x, y, np.concatenate(weights) if weights else None)
-    if data.feature_names is not None:
-        model.feature_names_in_ = np.array(data.feature_names, dtype=object)
 
 
 def _show(model: Any, data: Dataset, target: Target, output: Path, as_json: bool, console: Console) -> None:

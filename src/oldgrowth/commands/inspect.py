@@ -9,8 +9,8 @@ import numpy as np
 from rich.console import Console
 
 from ..demo import stage_table
+from ..memory import human_bytes
 from ..model_file import VERSION, Model, read_model, restored
-from ..progress import human_bytes
 from .depths import forest_depths
 from .show import facts_table, plain, print_json, table
 

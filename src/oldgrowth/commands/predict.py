@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,9 @@ from rich.console import Console
 
 from ..datasets.base import Batch
 from ..model_file import load
-from ..progress import Progress
 from .output import prediction_file
 from .show import print_json, share, table
-from .sources import Predictor, Source, batch_rows
+from .sources import Predictor, Source, batch_rows, shown_batches
 
 
 class Predictions:
@@ -84,11 +84,12 @@ def run_predict(
     source = source.carrying(keep, features or tuple(getattr(model, "feature_names_in_", ())))
     data = source.open_for(model, features=features)
     rows = rows or batch_rows(model.n_features_in_, model.forest_.n_outputs)
-    progress = Progress(0 if quiet else 1)
-    with progress.stage("predict", data.n_rows) as stage, prediction_file(output) as file:
-        for batch in data.batches(rows, carry=keep):
+    with (
+        prediction_file(output) as file,
+        closing(shown_batches("predict", data, rows, keep, quiet)) as batches,
+    ):
+        for batch in batches:
             file.write(*predictions.predict(batch))
-            stage.advance(batch.rows)
     seconds = time.perf_counter() - started
     counts = None
     if predictions.classes is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,10 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..datasets import open_dataset
-from ..datasets.base import Dataset
+from ..datasets.base import Batch, Dataset
 from ..errors import DataError
+from ..memory import memory_limit_of
 from ..params import jobs_of
 from ..predict import predict_sums
+from ..progress import Progress
+from ..training_rows import read_ahead
 
 # Of a batch: rows as float32, and sums of the trees as float64.
 _BATCH_BYTES = 1 << 26
@@ -73,6 +78,20 @@ class Source:
 def batch_rows(n_features: int, n_outputs: int) -> int:
     """Rows to be read at a time."""
     return max(_MIN_ROWS, min(_MAX_ROWS, _BATCH_BYTES // (4 * n_features + 16 * n_outputs)))
+
+
+def shown_batches(
+    name: str, data: Dataset, rows: int, carry: tuple[str, ...], quiet: bool
+) -> Generator[Batch, None, None]:
+    """The batches of a dataset, read ahead, with a line that says how far it is."""
+    progress = Progress(0 if quiet else 1, memory_limit_of("auto"), lambda: 0)
+    with (
+        progress.stage(name, data.n_rows, data.nbytes) as stage,
+        closing(read_ahead(data.batches(rows, carry=carry))) as batches,  # type: ignore[type-var]
+    ):
+        for batch in batches:
+            yield batch
+            stage.advance(batch.rows)
 
 
 class Predictor:

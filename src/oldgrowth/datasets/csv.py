@@ -17,6 +17,7 @@ from .table_files import FilesDataset
 
 EXTENSIONS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 BLOCK_BYTES = 1 << 22
+FIRST_LINE = 2  # after the header
 ROW = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
 COLUMN = re.compile(r"In CSV column #(\d+): ")
 
@@ -41,13 +42,16 @@ class CSVDataset(FilesDataset):
         self._missing = None if missing is None else list(missing)
         self._given_types = {name: _arrow_type(kind) for name, kind in (types or {}).items()}
         self._headers: dict[str, list[str]] = {}
-        self._asked_target = target
+        self._asked = (target, weight, features)
         super().__init__(files, target, features, weight)
 
     def _look(self, file: SourceFile) -> tuple[pa.Schema, int | None]:
         with self._explained(file, {}), closing(self._open(file, {}, None)) as reader:
             schema = reader.schema
         self._headers[file.path] = schema.names
+        for field in schema:
+            if type_class(field.type) in ("text", "other") and self._is_feature(field.name):
+                self._check_numbers(file, field.name)
         return pa.schema([pa.field(field.name, self._type(field)) for field in schema]), None
 
     def _type(self, field: pa.Field) -> pa.DataType:
@@ -55,9 +59,25 @@ class CSVDataset(FilesDataset):
         if field.name in self._given_types:
             return self._given_types[field.name]
         kind = type_class(field.type)
-        if field.name == self._asked_target:
+        if field.name == self._asked[0]:
             return pa.string() if kind in ("other", "null") else field.type
         return pa.float64() if kind in ("whole", "null") else field.type
+
+    def _is_feature(self, name: str) -> bool:
+        target, weight, features = self._asked
+        if name in self._given_types or name in (target, weight):
+            return False
+        return features is None or name in features
+
+    def _check_numbers(self, file: SourceFile, name: str) -> None:
+        """A column that begins with a number is one of numbers: name the line that is none, not the type."""
+        try:
+            self._explain(file, {name: pa.float64()}, pa.ArrowInvalid(""))
+        except BadValueError as error:
+            if error.line > FIRST_LINE:
+                raise
+        except pa.ArrowInvalid:
+            pass  # the value is not in the first block, which is what types are guessed from
 
     def _read(
         self, file: SourceFile, names: list[str], rows: int, skip: int

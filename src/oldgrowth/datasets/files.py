@@ -20,6 +20,8 @@ from ..errors import ChangedSourceError, DamagedFileError, MissingExtraError, No
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 MAGIC = set("*?[")
+# What readers of files raise; a RuntimeError is that of zipfile and h5py for damaged structures.
+READ_ERRORS = (OSError, EOFError, RuntimeError, pa.ArrowException, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,9 @@ class SourceFile:
     partition: dict[str, str | None] = field(default_factory=dict)
 
     def open(self) -> BinaryIO:
-        opened: BinaryIO = io.FileIO(self.path) if self.system is None else self.system.open(self.path)
+        if self.system is None:
+            return io.BufferedReader(io.FileIO(self.path))
+        opened: BinaryIO = self.system.open(self.path, "rb")
         return opened
 
     def open_arrow(self) -> pa.NativeFile:
@@ -56,12 +60,18 @@ class SourceFile:
     def watched(self, kind: str) -> Iterator[None]:
         """Read inside: a change before or after it is an error, and so is any fault of the file."""
         self.check_unchanged()
+        with self.blamed(kind):
+            yield
+        self.check_unchanged()
+
+    @contextmanager
+    def blamed(self, kind: str) -> Iterator[None]:
+        """What fails inside is the fault of this file."""
         try:
             yield
-        except (OSError, EOFError, pa.ArrowException, zipfile.BadZipFile, zlib.error) as error:
+        except READ_ERRORS as error:
             self.check_unchanged()
             raise DamagedFileError(self.path, kind, error) from error
-        self.check_unchanged()
 
     def described(self) -> dict[str, Any]:
         """Path, size and time, for a fingerprint."""
@@ -93,7 +103,8 @@ def find_files(source: str | Path | Sequence[str | Path], extensions: Sequence[s
     files = [file for path in source for file in _find(str(path), extensions)]
     if not files:
         raise NoDataError("The list of files", "it is empty")
-    common = os.path.commonpath([os.path.dirname(file.path) for file in files])
+    folders = [os.path.dirname(file.path) for file in files]
+    common = os.path.commonpath(folders) if len({os.path.isabs(folder) for folder in folders}) == 1 else ""
     return [_with_partition(file, file.path[len(common) :]) for file in files]
 
 

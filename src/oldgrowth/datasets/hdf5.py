@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ class H5Rows:
     def reader(self) -> Iterator[Reader]:
         with opened(self.file) as h5:
             data = h5[self._path]
-            yield lambda start, stop: read_rows(self.where, data, start, stop)
+            yield lambda start, stop: read_rows(self.file, data, start, stop)
 
 
 class HDF5Columns(TableDataset):
@@ -82,7 +82,7 @@ class HDF5Columns(TableDataset):
             data = {name: h5[name] for name in names}
             for first in range(start, self.n_rows, step):
                 last = min(first + step, self.n_rows)
-                arrays = {name: pa.array(read_rows(self._where, data[name], first, last)) for name in names}
+                arrays = {name: pa.array(read_rows(self._file, data[name], first, last)) for name in names}
                 yield first, self._where, pa.RecordBatch.from_pydict(arrays)
 
     def _described(self) -> list[tuple[str, str]]:
@@ -126,10 +126,12 @@ def opened(file: SourceFile) -> Iterator[Any]:
         import h5py
     except ImportError as error:
         raise MissingExtraError("h5py", "hdf5", f"The HDF5 file {file.path}") from error
-    with file.watched("HDF5"):
-        source = file.path if file.system is None else file.open()
-        with h5py.File(source, "r") as h5:
-            yield h5
+    with file.watched("HDF5"), ExitStack() as stack:
+        source = file.path if file.system is None else stack.enter_context(file.open())
+        try:
+            yield stack.enter_context(h5py.File(source, "r"))
+        except KeyError as error:  # names are checked before: what is then not found is damaged
+            raise DamagedFileError(file.path, "HDF5", error) from error
 
 
 def dataset_shapes(file: SourceFile) -> dict[str, tuple[int, ...]]:
@@ -137,7 +139,7 @@ def dataset_shapes(file: SourceFile) -> dict[str, tuple[int, ...]]:
 
     def note(name: str, item: Any) -> None:
         if getattr(item, "shape", None) is not None:
-            shapes[name] = item.shape
+            shapes[str(name)] = item.shape
 
     with opened(file) as h5:
         h5.visititems(note)
@@ -160,12 +162,10 @@ def arrow_type(data: Any) -> pa.DataType:
     return pa.from_numpy_dtype(data.dtype.newbyteorder("="))
 
 
-def read_rows(where: str, data: Any, start: int, stop: int) -> npt.NDArray[Any]:
+def read_rows(file: SourceFile, data: Any, start: int, stop: int) -> npt.NDArray[Any]:
     """Rows of a dataset in the byte order of this machine."""
-    try:
+    with file.blamed("HDF5"):
         values: npt.NDArray[Any] = (data.asstr() if is_text(data) else data)[start:stop]
-    except (OSError, RuntimeError, KeyError, UnicodeDecodeError) as error:
-        raise DamagedFileError(where, "HDF5", error) from error
-    if len(values) != stop - start:
-        raise DamagedFileError(where, "HDF5", f"it ends at row {start + len(values)}")
+        if len(values) != stop - start:
+            raise EOFError(f"it ends at row {start + len(values)}")
     return values.astype(values.dtype.newbyteorder("="), copy=False)

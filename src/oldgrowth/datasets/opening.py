@@ -65,7 +65,8 @@ def open_dataset(
         Paths may begin with ``~``; URLs are read by fsspec (``pip install 'oldgrowth[url]'``).
     target : str, int, path or array, optional
         The column with the labels. For arrays and ``.npy``: a column number, an array, or the path of a
-        ``.npy`` file. For ``.npz`` and HDF5: the name of a member, by default "y" if there is one. Not for callables.
+        ``.npy`` file. For ``.npz`` and HDF5: the name of a member, by default "y" if there is one.
+        For callables: none.
     features : list, or str for ``.npz`` and HDF5, optional
         Names of the columns to learn from, in this order; all but target and weight by default. For matrices
         (arrays, ``.npy``, ``.npz``, HDF5): a list of column numbers, or a list with a name for each column;

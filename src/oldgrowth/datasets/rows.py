@@ -62,6 +62,10 @@ class NpyRows:
             yield lambda start, stop: self._read(source, start, stop)
 
     def _read(self, source: BinaryIO, start: int, stop: int) -> npt.NDArray[Any]:
+        with self.file.blamed(self.kind):
+            return self._rows(source, start, stop)
+
+    def _rows(self, source: BinaryIO, start: int, stop: int) -> npt.NDArray[Any]:
         if not self._by_column:
             width = math.prod(self.shape[1:])
             values = self._part(source, start * width, (stop - start) * width)
@@ -110,10 +114,11 @@ class NpzRows:
             offset, width = source.tell(), math.prod(self.shape[1:]) * self.dtype.itemsize
 
             def read(start: int, stop: int) -> npt.NDArray[Any]:
-                source.seek(offset + start * width)
-                values = read_values(source, (stop - start) * width // self.dtype.itemsize, self.dtype)
-                if stop == self.shape[0]:
-                    source.read(1)  # the end of the member is where its checksum is compared
+                with self.file.blamed(self.kind):
+                    source.seek(offset + start * width)
+                    values = read_values(source, (stop - start) * width // self.dtype.itemsize, self.dtype)
+                    if stop == self.shape[0]:
+                        source.read(1)  # the end of the member is where its checksum is compared
                 return values.reshape(stop - start, *self.shape[1:])
 
             yield read

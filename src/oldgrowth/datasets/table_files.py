@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..errors import ChangedSourceError, DifferentFilesError
+from ..errors import ChangedSourceError, DifferentFilesError, NoDataError
 from .base import shortened
 from .columns import Columns, check_same, choose_columns
 from .files import SourceFile
@@ -38,6 +38,8 @@ class FilesDataset(TableDataset):
         assert columns is not None
         known = [count for count in rows if count is not None]
         total = sum(known) if len(known) == len(rows) else None
+        if total == 0:
+            raise NoDataError(self._where, "it has no rows")
         self._file_rows = rows
         super().__init__(whole, columns, total, sum(file.size for file in files))
 

@@ -1,33 +1,19 @@
-"""Rows from an array in memory, handed out in chunks of float32 without copying more than a chunk."""
+"""Rows of an array in memory, handed out in chunks of float32 without copying more than a chunk."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
-from ..errors import InfiniteValueError
+from . import _core
+from .errors import InfiniteValueError
+from .training_rows import Chunk, Place, Taken, TrainingRows
 
-
-@dataclass(frozen=True)
-class Chunk:
-    """Consecutive rows, the first of which has the number `first_row`."""
-
-    first_row: int
-    x: npt.NDArray[np.float32]
-    targets: npt.NDArray[np.float64]
-    weights: npt.NDArray[np.float64] | None
-
-    @property
-    def rows(self) -> int:
-        return len(self.x)
-
-    @property
-    def end(self) -> int:
-        return self.first_row + len(self.x)
+# Rows that a fingerprint looks at.
+_LOOKED_AT = 4096
 
 
 def as_float32(
@@ -48,11 +34,14 @@ def as_float32(
     return rows, missing
 
 
-class ArrayDataset:
+class ArrayRows(TrainingRows):
     """Rows of X with their targets (class numbers or values) and weights; weight zero is passed over.
 
     `n_classes` is 0 for values.
     """
+
+    random_access = True
+    checked = False
 
     def __init__(
         self,
@@ -61,10 +50,13 @@ class ArrayDataset:
         n_classes: int,
         weights: npt.NDArray[np.float64] | None = None,
         names: npt.NDArray[np.object_] | None = None,
+        classes: npt.NDArray[Any] | None = None,
     ) -> None:
         self._x = x
+        self.n_features = int(x.shape[1])
         self.n_classes = n_classes
-        self._names = names
+        self.names = names
+        self.classes = classes
         self.kept: npt.NDArray[np.intp] | None = None
         if weights is not None and not weights.all():
             self.kept = np.flatnonzero(weights)
@@ -76,19 +68,33 @@ class ArrayDataset:
     def n_rows(self) -> int:
         return len(self.targets)
 
-    @property
-    def n_features(self) -> int:
-        return int(self._x.shape[1])
-
-    def chunks(self, rows: int) -> Iterator[Chunk]:
-        for first in range(0, self.n_rows, rows):
+    def chunks(self, rows: int, start: Place) -> Iterator[Chunk]:
+        for first in range(start.row, self.n_rows, rows):
             last = min(first + rows, self.n_rows)
             part = self._x[first:last] if self.kept is None else self._x[self.kept[first:last]]
             numbers = range(first, last) if self.kept is None else self.kept[first:last]
-            x, _ = as_float32(part, numbers, self._names)
+            x, _ = as_float32(part, numbers, self.names)
             weights = None if self.weights is None else self.weights[first:last]
-            yield Chunk(first, x, self.targets[first:last], weights)
+            yield Chunk(first, x, self.targets[first:last], weights, last)
 
-    def take(self, rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.float32]:
-        """The rows of these numbers."""
-        return np.ascontiguousarray(self._x[rows if self.kept is None else self.kept[rows]], dtype=np.float32)
+    def take(self, rows: npt.NDArray[np.uint32]) -> Taken:
+        places = rows if self.kept is None else self.kept[rows]
+        x = np.ascontiguousarray(self._x[places], dtype=np.float32)
+        return Taken(x, self.targets[rows], None if self.weights is None else self.weights[rows])
+
+    def whole_targets(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64] | None]:
+        return self.targets, self.weights
+
+    def fingerprint(self) -> dict[str, Any]:
+        looked_at = np.unique(np.linspace(0, self.n_rows - 1, _LOOKED_AT).astype(np.uint32))
+        x = self.take(looked_at).x
+        return {
+            "kind": "array",
+            "rows": self.n_rows,
+            "features": self.n_features,
+            "values": _core.crc32c(x.reshape(-1).view(np.uint8)),
+            "targets": _core.crc32c(np.ascontiguousarray(self.targets).view(np.uint8)),
+            "weights": None
+            if self.weights is None
+            else _core.crc32c(np.ascontiguousarray(self.weights).view(np.uint8)),
+        }

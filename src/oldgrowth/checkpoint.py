@@ -1,0 +1,83 @@
+"""What a fit remembers in its checkpoint directory, so that an interrupted one can go on.
+
+Each memory is one file, replaced as a whole: arrays and a few values, without pickle. A fit without a
+checkpoint directory remembers nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import CheckpointError
+from .workspace import Workspace
+
+_FORMAT = 1
+_IDENTITY = "checkpoint.json"
+
+
+class Checkpoint:
+    def __init__(self, space: Workspace | None) -> None:
+        self._space = space if space is not None and space.lasting else None
+
+    @property
+    def active(self) -> bool:
+        return self._space is not None
+
+    def begin(self, identity: dict[str, Any]) -> dict[str, Any]:
+        """Take up the directory's fit if it is this one, else refuse; returns the identity it began with."""
+        if self._space is None:
+            return identity
+        identity = json.loads(json.dumps({"format": _FORMAT} | identity))
+        path = self._space.path / _IDENTITY
+        if not path.exists():
+            others = [entry.name for entry in self._space.path.iterdir() if entry.name != "lock"]
+            if others and others != [f"{_IDENTITY}.new"]:
+                raise CheckpointError(self._space.path, f"it holds other files, such as {sorted(others)[0]!r}")
+            self._space.replace(_IDENTITY, json.dumps(identity, indent=1).encode())
+            return identity
+        try:
+            found = json.loads(path.read_text())
+        except ValueError as error:
+            raise CheckpointError(self._space.path, f"{_IDENTITY} is damaged") from error
+        _compare(self._space, found, identity)
+        return found
+
+    def save(self, name: str, arrays: dict[str, npt.NDArray[Any]], values: dict[str, Any]) -> None:
+        if self._space is None:
+            return
+        out = io.BytesIO()
+        text = np.frombuffer(json.dumps(values).encode(), dtype=np.uint8)
+        np.savez(out, values=text, **arrays)
+        self._space.replace(f"{name}.npz", out.getvalue())
+
+    def saved(self, name: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]] | None:
+        if self._space is None or not self._space.has(f"{name}.npz"):
+            return None
+        try:
+            with np.load(self._space.path / f"{name}.npz", allow_pickle=False) as found:
+                arrays = {key: found[key] for key in found.files}
+        except (ValueError, OSError, zipfile.BadZipFile) as error:
+            raise CheckpointError(self._space.path, f"{name}.npz is damaged") from error
+        return arrays, json.loads(arrays.pop("values").tobytes())
+
+
+def _compare(space: Workspace, found: dict[str, Any], identity: dict[str, Any]) -> None:
+    """A seed that nobody chose is taken from the fit that began."""
+    for part in sorted(found.keys() | identity.keys()):
+        was, now = found.get(part), identity.get(part)
+        unchosen = part == "seed" and identity["parameters"]["random_state"] is None
+        if unchosen or was == now:
+            continue
+        if isinstance(was, dict) and isinstance(now, dict):
+            for key in sorted(was.keys() | now.keys()):
+                if was.get(key) != now.get(key):
+                    raise CheckpointError(
+                        space.path, f"{part} differ: {key} was {was.get(key)!r} and is {now.get(key)!r}"
+                    )
+        raise CheckpointError(space.path, f"{part} was {was!r} and is {now!r}")

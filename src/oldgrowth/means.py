@@ -1,0 +1,222 @@
+"""By what means a plan is carried out: which store, how much at a time, in how many rounds.
+
+All of this follows from the limits on memory and disk. None of it shows in the forest.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import DiskTooSmallError, MemoryLimitError, ParameterError
+from .memory import human_bytes, memory_limit_of, resident_memory, size_of
+from .plan import TOO_LARGE, Plan
+from .training_rows import TrainingRows
+
+# What Python, threads and libraries take beside what is planned.
+_SLACK_BYTES = 48 * 2**20
+_SLACK_SHARE = 0.03
+_WRITE_BUFFERS = 2 * 8 * 2**20
+_LARGEST_GROUP = 512 * 2**20
+_SMALLEST_GROUP = 2 * 2**20
+_SMALLEST_CHUNK = 256
+# Bytes of the nodes of a tree for each row it was grown on: what trees have that fit noise.
+_TREE_BYTES = 8
+# Of the free disk, what a fit may take when nothing is said.
+_AUTO_SPILL_SHARE = 0.8
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the caller allows, and what the process had when the fit began."""
+
+    store: str
+    memory: int
+    memory_given: bool
+    resident: int
+    spill_dir: Path | None
+    spill_limit: int | None
+    checkpoint_dir: Path | None
+
+    @property
+    def room(self) -> int:
+        """Memory that may be planned with."""
+        return self.memory - self.resident - _SLACK_BYTES - int(_SLACK_SHARE * self.memory)
+
+    @property
+    def directory(self) -> Path:
+        """Where files go."""
+        return self.checkpoint_dir or self.spill_dir or Path(tempfile.gettempdir())
+
+
+def limits_of(params: dict[str, Any]) -> Limits:
+    store = params.get("store", "auto")
+    if store not in ("auto", "memory", "disk"):
+        raise ParameterError("store", store, "'auto', 'memory' or 'disk'")
+    paths = []
+    for name in ("spill_dir", "checkpoint_dir"):
+        try:
+            paths.append(None if params[name] is None else Path(params[name]).expanduser())
+        except TypeError as error:
+            raise ParameterError(name, params[name], "a path or None") from error
+    given = params.get("spill_limit", "auto")
+    spill_limit = None
+    if not (isinstance(given, str) and given == "auto"):
+        spill_limit = size_of("spill_limit", given, shutil.disk_usage(_existing(paths[0])).total)
+    memory = params["memory_limit"]
+    auto = isinstance(memory, str) and memory == "auto"
+    return Limits(store, memory_limit_of(memory), not auto, resident_memory(), paths[0], spill_limit, paths[1])
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes that rows take in each stage."""
+
+    n_rows: int
+    n_features: int
+    n_tops: int
+    n_trees: int
+    outputs: int
+    record: int  # of a row as the codec packs it
+    row: int  # in a block on disk
+    oob: bool
+    in_arrays: bool  # the caller has the rows in memory
+
+    @staticmethod
+    def of(plan: Plan, rows: TrainingRows, n_rows: int, record: int, weighted: bool) -> Sizes:
+        target = 1 if 0 < plan.n_classes <= 256 else 8
+        row = record + 8 + target + (8 if weighted else 0) + (4 if plan.oob else 0)
+        n_tops = len(plan.trees_of_tops(n_rows))
+        outputs = plan.n_classes or 1
+        return Sizes(
+            n_rows, rows.n_features, n_tops, plan.n_estimators, outputs, record, row, plan.oob, rows.random_access
+        )
+
+    @property
+    def chunk_row(self) -> int:
+        return 4 * self.n_features + 32
+
+    @property
+    def grown_row(self) -> int:
+        """While a bucket is grown: read, taken apart, ranked, with the grower's own arrays."""
+        return self.row + self.record + 10 * self.n_features + 120
+
+    @property
+    def in_memory(self) -> int:
+        """All rows and trees, with the memory store."""
+        rows = self.record + 8 + 4 * (self.n_tops + 1) + (0 if self.in_arrays else 16)
+        oob = 8 * self.outputs + 4 if self.oob else 0
+        return self.n_rows * (rows + oob + _TREE_BYTES * self.n_trees)
+
+    @property
+    def one_copy(self) -> int:
+        """The buckets of one top tree on disk."""
+        return self.n_rows * self.row
+
+    @property
+    def trees_on_disk(self) -> int:
+        """The trees, as a log and as a forest, and votes out of bag."""
+        oob = self.n_tops * (8 * self.outputs + 8) if self.oob else 0
+        return self.n_rows * (2 * _TREE_BYTES * self.n_trees + oob)
+
+
+@dataclass(frozen=True)
+class Means:
+    store: str
+    why: str
+    chunk_rows: int
+    group_rows: int
+    tops_at_once: int  # top trees grown at a time
+    grown_rows: int  # rows of buckets that are grown at a time
+    tops_per_round: int
+    oob_bytes: int  # for votes out of bag; more are kept on disk
+    spill: int  # bytes that will be on disk at most
+
+
+def chunk_rows_for(plan: Plan, limits: Limits, n_features: int, given: bool) -> int:
+    """Rows read at a time: what was asked for, or less than it if memory is short."""
+    if given:
+        return plan.chunk_size
+    most = limits.room // 4 // ((plan.n_jobs + 5) * (4 * n_features + 32))
+    return max(_SMALLEST_CHUNK, min(plan.chunk_size, most))
+
+
+def choose_means(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> Means:
+    """Refuses limits under which it cannot be done."""
+    store, why = _store(plan, sizes, limits)
+    if store == "memory":
+        many = 2**31
+        return Means(store, why, chunk_rows, sizes.n_rows, many, many, sizes.n_tops, 2**62, 0)
+    least = least_memory(plan, sizes, limits, min(chunk_rows, _SMALLEST_CHUNK))
+    if limits.memory_given and limits.memory < least:
+        raise MemoryLimitError(limits.memory, least)
+    room = max(limits.room, least - limits.memory + limits.room)
+    tops_per_round = _tops_per_round(sizes, limits)
+    chunks = (plan.n_jobs + 5) * chunk_rows * sizes.chunk_row
+    group_row = 2 * (sizes.row + 4 * tops_per_round) + 16
+    group_bytes = min(_LARGEST_GROUP, max(_SMALLEST_GROUP, room - chunks - _WRITE_BUFFERS))
+    return Means(
+        store,
+        why,
+        chunk_rows,
+        max(chunk_rows, min(sizes.n_rows, group_bytes // group_row)),
+        max(1, room // (plan.top_sample * sizes.grown_row)),
+        max(1, room // sizes.grown_row),
+        tops_per_round,
+        room // 4,
+        tops_per_round * sizes.one_copy + sizes.trees_on_disk,
+    )
+
+
+def expect_means(plan: Plan, rows: TrainingRows, limits: Limits, chunk_rows: int) -> None:
+    """Refuse, before the first pass, limits that will not do whatever the rows turn out to be."""
+    if limits.store == "memory" and limits.checkpoint_dir is not None:
+        raise ParameterError("store", limits.store, "'auto' or 'disk' with a checkpoint_dir")
+    if rows.n_rows is not None and not plan.subsets:
+        narrowest = Sizes.of(plan, rows, rows.n_rows, rows.n_features, weighted=False)
+        choose_means(plan, narrowest, limits, chunk_rows)
+
+
+def least_memory(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> int:
+    """The lowest memory limit that would do, on disk."""
+    largest = min(sizes.n_rows, TOO_LARGE * plan.bucket_size)
+    stages = (
+        plan.top_sample * sizes.grown_row if sizes.n_rows > plan.bucket_size else 0,
+        largest * sizes.grown_row,
+        (plan.n_jobs + 5) * chunk_rows * sizes.chunk_row + _WRITE_BUFFERS + _SMALLEST_GROUP,
+    )
+    return math.ceil((limits.resident + _SLACK_BYTES + max(stages)) / (1 - _SLACK_SHARE))
+
+
+def _store(plan: Plan, sizes: Sizes, limits: Limits) -> tuple[str, str]:
+    if plan.subsets:
+        return "memory", "a forest on subsets keeps nothing else"
+    if limits.store != "auto":
+        return limits.store, "as asked for"
+    if limits.checkpoint_dir is not None:
+        return "disk", "there is a checkpoint_dir"
+    needed = limits.resident + _SLACK_BYTES + sizes.in_memory
+    text = f"{human_bytes(needed)} needed in memory, the limit is {human_bytes(limits.memory)}"
+    return ("memory" if needed <= limits.memory else "disk"), text
+
+
+def _tops_per_round(sizes: Sizes, limits: Limits) -> int:
+    directory = _existing(limits.directory)
+    free = shutil.disk_usage(directory).free
+    spill_limit = int(_AUTO_SPILL_SHARE * free) if limits.spill_limit is None else limits.spill_limit
+    needed = sizes.one_copy + sizes.trees_on_disk
+    if needed > free or sizes.one_copy > spill_limit:
+        raise DiskTooSmallError(directory, needed, free, spill_limit)
+    return min(sizes.n_tops, max(1, min(spill_limit, free - sizes.trees_on_disk) // max(1, sizes.one_copy)))
+
+
+def _existing(path: Path | None) -> Path:
+    """The directory, or the nearest one above it that exists."""
+    path = Path(tempfile.gettempdir()) if path is None else path.absolute()
+    while not path.exists():
+        path = path.parent
+    return path

@@ -1,0 +1,119 @@
+"""What memory there is, what this process has of it, and sizes as people write them."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+from . import _core
+from .errors import ParameterError
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
+          "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}  # fmt: skip
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([KMGT]I?)?B?\s*", re.IGNORECASE)
+# What is taken when nothing is said, of what is free.
+_AUTO_SHARE = 0.8
+
+
+def size_of(name: str, value: Any, whole: int) -> int:
+    """Bytes from a number of them, a text like "2GB" or "512 MiB", or a share of `whole` as a float."""
+    if isinstance(value, str) and (match := _SIZE.fullmatch(value)):
+        number, unit = match.groups()
+        return int(float(number) * _UNITS[(unit or "").upper()])
+    if isinstance(value, Integral) and not isinstance(value, bool) and value > 0:
+        return int(value)
+    if isinstance(value, Real) and not isinstance(value, Integral) and 0 < value <= 1:
+        return int(value * whole)
+    raise ParameterError(name, value, "a size like '2GB', a number of bytes, a share in (0, 1] or 'auto'")
+
+
+def memory_limit_of(value: Any) -> int:
+    """The limit in bytes; "auto" is most of what is free, beside what the process has already."""
+    if isinstance(value, str) and value == "auto":
+        return resident_memory() + int(_AUTO_SHARE * free_memory())
+    return size_of("memory_limit", value, total_memory())
+
+
+def human_bytes(n: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if n < 1000:
+            return f"{n:.0f} {unit}" if unit == "B" else f"{n:.3g} {unit}"
+        n /= 1000
+    return f"{n:.3g} TB"
+
+
+def peak_memory() -> int:
+    """The largest resident size this process has had, in bytes; 0 where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def resident_memory() -> int:
+    """What this process has now; its peak where the system does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+    except (OSError, IndexError, ValueError):
+        return peak_memory()
+
+
+def release_memory() -> None:
+    """Give memory that is free inside the process back to the system, so that it does not count."""
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
+    _core.release_memory()
+
+
+def total_memory() -> int:
+    """What the machine has, or the container may use."""
+    return min(_meminfo("MemTotal"), _cgroup_limit())
+
+
+def free_memory() -> int:
+    """What the machine has free, or the container may still use."""
+    return max(0, min(_meminfo("MemAvailable"), _cgroup_limit() - _cgroup_used()))
+
+
+def _meminfo(name: str) -> int:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith(name + ":"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 4 * 2**30  # a modest guess where the system does not tell
+
+
+def _cgroup_number(*names: str) -> float:
+    for name in names:
+        try:
+            text = Path("/sys/fs/cgroup", name).read_text().strip()
+        except OSError:
+            continue
+        if text.isdigit():
+            return int(text)
+    return math.nan
+
+
+def _cgroup_limit() -> int:
+    limit = _cgroup_number("memory.max", "memory/memory.limit_in_bytes")
+    return 2**62 if math.isnan(limit) else int(limit)
+
+
+def _cgroup_used() -> int:
+    used = _cgroup_number("memory.current", "memory/memory.usage_in_bytes")
+    cached = 0
+    try:  # pages of files that would be dropped on demand
+        for line in Path("/sys/fs/cgroup/memory.stat").read_text().splitlines():
+            if line.startswith("inactive_file "):
+                cached = int(line.split()[1])
+    except OSError:
+        pass
+    return 0 if math.isnan(used) else max(0, int(used) - cached)

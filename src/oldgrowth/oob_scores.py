@@ -1,0 +1,90 @@
+"""Scores of out-of-bag predictions, from rows that come some at a time."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .oob import OobRows
+
+Metric = Callable[[npt.NDArray[Any], npt.NDArray[Any]], float]
+
+
+class OobScorer:
+    """Goes through out-of-bag predictions once; keeps them only if they are wanted or a metric needs them all."""
+
+    def __init__(self, classes: Callable[[], npt.NDArray[Any] | None], metric: Any, keep: bool) -> None:
+        self._classes = classes  # known when the rows were read
+        self._metric: Metric | None = metric if callable(metric) else None
+        self._keep = keep
+        self.score = math.nan
+        self.without = 0  # rows that every tree has seen
+        self.rows: npt.NDArray[np.float64] | None = None
+
+    def __call__(self, parts: Iterator[OobRows]) -> OobScorer:
+        classes = self._classes()
+        sums = _Sums()
+        means, targets, guesses = [], [], []
+        for part in parts:
+            seen = ~np.isnan(part.mean[:, 0])
+            self.without += int((~seen).sum())
+            mean, target = part.mean[seen], part.targets[seen]
+            guess = mean[:, 0] if classes is None else mean.argmax(axis=1)
+            sums.add(target, guess)
+            if self._keep:
+                means.append(part.mean)
+            if self._metric is not None:
+                targets.append(target if classes is None else classes[target.astype(np.intp)])
+                guesses.append(guess if classes is None else classes[guess])
+        if self._keep:
+            self.rows = np.concatenate(means)
+        if self._metric is None:
+            self.score = sums.r2() if classes is None else sums.accuracy()
+        elif sum(map(len, targets)):
+            self.score = self._metric(np.concatenate(targets), np.concatenate(guesses))
+        self._warn()
+        return self
+
+    def _warn(self) -> None:
+        if self.without:
+            warnings.warn(
+                f"{self.without} rows were seen by every tree and have no out-of-bag prediction (NaN): "
+                "more trees, or weights with a mean of 1, would help.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+
+class _Sums:
+    """What accuracy and R2 are made of."""
+
+    def __init__(self) -> None:
+        self._n = self._right = 0
+        self._mean = self._squares = self._errors = 0.0
+
+    def add(self, target: npt.NDArray[np.float64], guess: npt.NDArray[Any]) -> None:
+        n = len(target)
+        if n == 0:
+            return
+        self._right += int((target == guess).sum())
+        self._errors += float(((target - guess) ** 2).sum())
+        mean = float(target.mean())
+        ahead = mean - self._mean
+        self._squares += float(((target - mean) ** 2).sum()) + ahead**2 * self._n * n / (self._n + n)
+        self._mean += ahead * n / (self._n + n)
+        self._n += n
+
+    def accuracy(self) -> float:
+        return self._right / self._n if self._n else math.nan
+
+    def r2(self) -> float:
+        if self._n < 2:
+            return math.nan
+        if self._squares == 0:
+            return 1.0 if self._errors == 0 else 0.0
+        return 1 - self._errors / self._squares

@@ -1,0 +1,132 @@
+"""Rounds of the disk store: some top trees at a time have their buckets on disk.
+
+A round distributes all rows for its top trees, splits what came out too large and is then grown. What is done
+of it is remembered after each group of rows and after splitting.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .checkpoint import Checkpoint
+from .disk_store import DiskStore
+from .distribute import distribute
+from .grown_trees import GrownTrees
+from .means import Means
+from .plan import Plan
+from .progress import StageProgress
+from .sample import Sampled
+from .split_large import split_large_buckets
+from .top_tree import TopTree
+from .training_rows import Place
+from .workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Round:
+    """Top trees with their buckets ready to grow; `sizes` has the rows of each bucket."""
+
+    store: DiskStore
+    tops: dict[int, TopTree]
+    sizes: dict[int, npt.NDArray[np.int64]]
+    n_split: int
+
+    def unfinished(self, trees: GrownTrees, trees_of_tops: list[int]) -> dict[int, TopTree]:
+        """The top trees that have a bottom tree to grow yet."""
+        return {i: top for i, top in self.tops.items() if not _finished(i, top, trees, trees_of_tops)}
+
+
+def distribute_round(
+    numbers: range,
+    sampled: Sampled,
+    tops: list[TopTree],
+    plan: Plan,
+    means: Means,
+    space: Workspace,
+    pool: Executor,
+    progress: StageProgress,
+    trees: GrownTrees,
+) -> Round:
+    """Bring the rows of these top trees into buckets, or take up what was done of it."""
+    checkpoint = Checkpoint(space)
+    name = f"round-{numbers.start:05d}"
+    if (found := checkpoint.saved(f"{name}-split")) is not None:
+        progress.advance(sampled.facts.n_rows)
+        return _reopened(numbers, found, sampled, plan, means, space, trees)
+    mine = {i: tops[i] for i in numbers}
+    n_buckets = {i: top.n_buckets for i, top in mine.items()}
+    store = DiskStore(sampled, n_buckets, plan, space, means.group_rows)
+    start: tuple[Place, list[int]] = Place(), []
+    complete = False
+    if (found := checkpoint.saved(name)) is not None:
+        values = found[1]
+        store.reopen({int(top): size for top, size in values["sizes"].items()})
+        start = Place(**values["place"]), values["classes"]
+        complete = values["complete"]
+    else:
+        store.reopen(dict.fromkeys(numbers, 0))
+
+    def remember(place: Place, classes: list[int], complete: bool = False) -> None:
+        if checkpoint.active:
+            values = {"place": vars(place), "classes": classes, "sizes": store.sync(), "complete": complete}
+            checkpoint.save(name, {}, values)
+
+    if complete:
+        progress.advance(sampled.facts.n_rows)
+    else:
+        distribute(sampled, mine, store, plan, pool, progress, start, remember)
+        remember(sampled.end, sampled.facts.class_rows.tolist(), complete=True)
+    n_split = 0
+    for i in numbers:
+        store.seal(i)
+        mine[i], more = split_large_buckets(store, i, mine[i], plan, pool, means.tops_at_once)
+        n_split += more
+    done = Round(store, mine, {i: store.sizes(i) for i in numbers}, n_split)
+    _save_split(checkpoint, name, done)
+    return done
+
+
+def _save_split(checkpoint: Checkpoint, name: str, done: Round) -> None:
+    if not checkpoint.active:
+        return
+    arrays = {}
+    for i, top in done.tops.items():
+        arrays |= {f"{i}_{key}": array for key, array in vars(top).items()}
+        arrays[f"{i}_owners"] = done.store.owners(i)
+        arrays[f"{i}_sizes"] = done.sizes[i]
+    checkpoint.save(f"{name}-split", arrays, {"sizes": done.store.sync(), "split": done.n_split})
+
+
+def _reopened(
+    numbers: range,
+    found: tuple[dict[str, npt.NDArray[np.generic]], dict[str, object]],
+    sampled: Sampled,
+    plan: Plan,
+    means: Means,
+    space: Workspace,
+    trees: GrownTrees,
+) -> Round:
+    """A round that was distributed and split by another process; top trees that are grown have no files left."""
+    arrays, values = found
+    tops = {i: TopTree(*(arrays[f"{i}_{key}"] for key in TopTree.__annotations__)) for i in numbers}  # type: ignore[arg-type]
+    trees_of_tops = plan.trees_of_tops(sampled.facts.n_rows)
+    left = [i for i in numbers if not _finished(i, tops[i], trees, trees_of_tops)]
+    store = DiskStore(sampled, {i: tops[i].n_buckets for i in left}, plan, space, means.group_rows)
+    sizes = values["sizes"]
+    assert isinstance(sizes, dict)
+    store.reopen({i: sizes[str(i)] for i in left})
+    for i in left:
+        store.set_owners(i, arrays[f"{i}_owners"].astype(np.int64))
+        store.seal(i)
+    rows = {i: arrays[f"{i}_sizes"].astype(np.int64) for i in numbers}
+    return Round(store, tops, rows, int(values["split"]))  # type: ignore[call-overload]
+
+
+def _finished(top: int, tree: TopTree, trees: GrownTrees, trees_of_tops: list[int]) -> bool:
+    return all(
+        trees.has((top, bucket, t)) for bucket in range(tree.n_buckets) for t in range(trees_of_tops[top])
+    )

@@ -1,0 +1,97 @@
+"""A file to which finished tasks are appended, each with a checksum, so that none is done twice.
+
+An entry that was being written when the process died does not match its checksum and is cut off.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from .workspace import Workspace
+
+_HEADER = struct.Struct("<IIQQQII")  # magic, checksum of all that follows, size, top, bucket, first tree, trees
+_MAGIC = 0x4C54474F  # "OGTL"
+_CHECKED_FROM = 8
+_SYNC_EVERY_SECONDS = 1.0
+_READ_BYTES = 8 * 2**20
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Which trees of which bucket, and where the bytes are that were logged for them."""
+
+    top: int
+    bucket: int
+    first_tree: int
+    trees: int
+    offset: int
+    size: int
+
+
+class TaskLog:
+    """Safe to use by several threads."""
+
+    def __init__(self, space: Workspace, name: str) -> None:
+        self._space = space
+        self._name = name
+        self._file = space.file(name)
+        self.path = self._file.path
+        self._lock = threading.Lock()
+        self._synced = time.monotonic()
+
+    def append(self, top: int, bucket: int, first_tree: int, trees: int, parts: list[npt.NDArray[np.uint8]]) -> Entry:
+        size = sum(len(part) for part in parts)
+        rest = _HEADER.pack(_MAGIC, 0, size, top, bucket, first_tree, trees)[_CHECKED_FROM:]
+        crc = _core.crc32c(np.frombuffer(rest, dtype=np.uint8))
+        for part in parts:
+            crc = _core.crc32c(part, crc)
+        with self._lock:
+            offset = self._file.append(struct.pack("<II", _MAGIC, crc) + rest) + _HEADER.size
+            for part in parts:
+                self._file.append(part)
+            if self._space.lasting and time.monotonic() - self._synced > _SYNC_EVERY_SECONDS:
+                self._file.sync()
+                self._synced = time.monotonic()
+        return Entry(top, bucket, first_tree, trees, offset, size)
+
+    def sync(self) -> None:
+        self._file.sync()
+
+    def entries(self) -> list[Entry]:
+        """Those that are whole; a torn end is cut off."""
+        found: list[Entry] = []
+        offset = 0
+        header = np.empty(_HEADER.size, dtype=np.uint8)
+        while offset + _HEADER.size <= self._file.size:
+            self._file.read(offset, header)
+            magic, crc, size, top, bucket, first_tree, trees = _HEADER.unpack(header.tobytes())
+            begin = offset + _HEADER.size
+            if magic != _MAGIC or begin + size > self._file.size:
+                break
+            if self._checksum(header, begin, size) != crc:
+                break
+            found.append(Entry(top, bucket, first_tree, trees, begin, size))
+            offset = begin + size
+        self._file.truncate(offset)
+        return found
+
+    def read(self, offset: int, out: npt.NDArray[np.uint8]) -> None:
+        self._file.read(offset, out)
+
+    def remove(self) -> None:
+        self._space.remove(self._name)
+
+    def _checksum(self, header: npt.NDArray[np.uint8], begin: int, size: int) -> int:
+        crc = _core.crc32c(header[_CHECKED_FROM:])
+        for first in range(0, size, _READ_BYTES):
+            data = np.empty(min(_READ_BYTES, size - first), dtype=np.uint8)
+            self._file.read(begin + first, data)
+            crc = _core.crc32c(data, crc)
+        return crc

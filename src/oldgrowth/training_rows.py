@@ -1,0 +1,169 @@
+"""Rows as the stages read them, from arrays in memory or streamed from a dataset."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from queue import Full, Queue
+from threading import Event, Thread
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from .errors import ChangedSourceError
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Consecutive rows, the first of which has the number `first_row`.
+
+    Rows of weight zero are passed over and have no number; `source_end` counts them too.
+    """
+
+    first_row: int
+    x: npt.NDArray[np.float32]
+    targets: npt.NDArray[np.float64]  # class numbers or values
+    weights: npt.NDArray[np.float64] | None
+    source_end: int
+
+    @property
+    def rows(self) -> int:
+        return len(self.x)
+
+    @property
+    def end(self) -> int:
+        return self.first_row + len(self.x)
+
+
+@dataclass(frozen=True)
+class Place:
+    """How far a pass has come: the next row's number, its number in the source, the checksum of all before."""
+
+    row: int = 0
+    source_row: int = 0
+    crc: int = 0
+
+
+class TrainingRows(ABC):
+    """Rows that can be read from the beginning any number of times."""
+
+    n_features: int
+    n_classes: int  # 0 for values; known after the first pass
+    names: npt.NDArray[np.object_] | None
+    classes: npt.NDArray[Any] | None
+    random_access: bool  # whether `take` works
+    checked: bool  # whether each pass is compared with the first
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int | None:
+        """The number of rows if known before they were all read."""
+
+    @property
+    def nbytes(self) -> int | None:
+        return None
+
+    @abstractmethod
+    def chunks(self, rows: int, start: Place) -> Iterator[Chunk]: ...
+
+    def take(self, rows: npt.NDArray[np.uint32]) -> Taken:
+        """The rows of these numbers."""
+        raise NotImplementedError
+
+    def whole_targets(self) -> tuple[npt.NDArray[np.float64] | None, npt.NDArray[np.float64] | None]:
+        """The targets and weights of all rows, if they are in memory anyway."""
+        return None, None
+
+    def finish_first_pass(self) -> npt.NDArray[np.int64] | None:
+        """All rows were read once: the final number of each class, if it was given one for the time being."""
+        return None
+
+    def label_state(self) -> dict[str, Any]:
+        """What was learned of the labels so far."""
+        return {}
+
+    def restore_labels(self, state: dict[str, Any]) -> None:
+        """Go on from what was learned."""
+
+    @abstractmethod
+    def fingerprint(self) -> dict[str, Any]:
+        """What tells these rows from others, without reading them all."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Some rows."""
+
+    x: npt.NDArray[np.float32]
+    targets: npt.NDArray[np.float64]
+    weights: npt.NDArray[np.float64] | None
+
+
+class Pass:
+    """One reading of all rows: knows how far it is and whether it reads what the first one read."""
+
+    def __init__(self, rows: TrainingRows, place: Place) -> None:
+        self._rows = rows
+        self.place = place
+
+    def chunks(self, size: int) -> Iterator[tuple[Chunk, Place]]:
+        """Each chunk, and the place behind it."""
+        for chunk in self._rows.chunks(size, self.place):
+            crc = self.place.crc
+            if self._rows.checked:
+                crc = _core.crc32c(chunk.x.reshape(-1).view(np.uint8), crc)
+                if chunk.weights is not None:
+                    crc = _core.crc32c(np.ascontiguousarray(chunk.weights).view(np.uint8), crc)
+            self.place = Place(chunk.end, chunk.source_end, crc)
+            yield chunk, self.place
+
+    def compare(self, first: Place) -> None:
+        if self.place != first:
+            what = "the values of the second pass are not those of the first"
+            if self.place.source_row != first.source_row:
+                what = f"the second pass read {self.place.source_row:,} rows, the first {first.source_row:,}"
+            raise ChangedSourceError("The data", what)
+
+
+T = TypeVar("T")
+
+
+def read_ahead(items: Iterator[T], depth: int = 1) -> Iterator[T]:
+    """The same items, read by a thread of its own that is up to `depth` of them ahead."""
+    ready: Queue[tuple[T | None, BaseException | None]] = Queue(depth)
+    stopped = Event()
+
+    def offer(item: T | None, error: BaseException | None = None) -> None:
+        while not stopped.is_set():
+            try:
+                ready.put((item, error), timeout=0.1)
+                return
+            except Full:
+                continue
+
+    def read() -> None:
+        try:
+            for item in items:
+                offer(item)
+                if stopped.is_set():
+                    return
+            offer(None)
+        except BaseException as error:  # noqa: BLE001 - it is raised where the items are used
+            offer(None, error)
+
+    thread = Thread(target=read, daemon=True)
+    thread.start()
+    try:
+        while True:
+            item, error = ready.get()
+            if error is not None:
+                raise error
+            if item is None:
+                return
+            yield item
+    finally:
+        stopped.set()
+        thread.join()
