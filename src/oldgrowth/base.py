@@ -20,6 +20,7 @@ from .errors import DataError
 from .fit import Fitted, fit_forest
 from .forest import Forest
 from .means import limits_of
+from .model_file import write_model
 from .oob_scores import OobScorer
 from .params import Planner, jobs_of
 from .predict import apply, predict_sums
@@ -59,6 +60,32 @@ class _ForestBase(BaseEstimator):
             return np.concatenate(parts)
         x = self._check_rows(X)
         return apply(self.forest_, x, self._jobs(), self._names())
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Save the fitted forest to a file that `oldgrowth.load` reads, here or elsewhere.
+
+        The file appears whole or not at all. It holds no code and is checked when it is read. The out-of-bag
+        predictions of single rows are not in it, nor a metric given as `oob_score`, nor a `random_state` that
+        is a generator.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write; what is there is replaced.
+
+        Examples
+        --------
+        >>> import oldgrowth, tempfile
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = oldgrowth.RandomForestClassifier(n_estimators=8, random_state=0).fit(X, y)
+        >>> path = tempfile.mkdtemp() + "/forest.og"
+        >>> model.save(path)
+        >>> oldgrowth.load(path).classes_
+        array([0, 1, 2])
+        """
+        check_is_fitted(self, "forest_")
+        write_model(path, self)
 
     def _jobs(self) -> int:
         return jobs_of(self.n_jobs)

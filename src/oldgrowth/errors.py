@@ -1,7 +1,10 @@
 """Every error that a user can cause, each with a sentence that says what, where and which knob."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 
 class OldgrowthError(ValueError):
@@ -62,6 +65,48 @@ class TooManyRowsError(DataError):
 
     def __init__(self, n_rows: int, limit: int) -> None:
         super().__init__(f"X has {n_rows} rows, but at most {limit} can be trained on in memory.")
+
+
+class ModelFileError(OldgrowthError):
+    """A file that a forest cannot be read from."""
+
+
+class NotAModelFileError(ModelFileError):
+    """The file is something else."""
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(f"{path} is not a forest saved by oldgrowth: it begins with other bytes.")
+
+
+class NewerModelFileError(ModelFileError):
+    """The file has a format that this version does not know."""
+
+    def __init__(self, path: str | Path, version: int, known: int) -> None:
+        super().__init__(
+            f"{path} has format version {version}, but this oldgrowth reads versions up to {known}: "
+            "a newer oldgrowth is needed."
+        )
+
+
+class TruncatedModelFileError(ModelFileError):
+    """The file ends too early."""
+
+    def __init__(self, path: str | Path, size: int, wanted: int) -> None:
+        super().__init__(
+            f"{path} is truncated: {size:,} of {wanted:,} bytes are there. Copy or save it again."
+        )
+
+
+class CorruptedModelFileError(ModelFileError):
+    """The file does not hold what was written to it; `section` says where."""
+
+    def __init__(self, path: str | Path, section: str, what: str) -> None:
+        super().__init__(f"{path} is corrupted in its section {section}: {what}. Copy or save it again.")
+        self.section = section
+
+
+class UnsavableError(OldgrowthError):
+    """A forest holds something that its file cannot."""
 
 
 class MissingExtraError(OldgrowthError):
