@@ -17,7 +17,7 @@ import numpy.typing as npt
 from . import _core
 from .bucket_store import ROWS_AT_A_TIME, BucketStore, Router
 from .errors import DamagedBlockError
-from .plan import Plan
+from .plan import TOO_LARGE, Plan
 from .sample import Sampled, encode
 from .training_rows import Chunk
 from .workspace import SpillFile, Workspace
@@ -153,9 +153,9 @@ class _Fields:
     numbers: npt.NDArray[np.uint32] | None
 
     @staticmethod
-    def room(layout: _core.RowLayout, n: int) -> _Fields:
+    def room(layout: _core.RowLayout, n: int, record_bytes: int | None = None) -> _Fields:
         return _Fields(
-            np.empty((n, layout.record_bytes), dtype=np.uint8),
+            np.empty((n, layout.record_bytes if record_bytes is None else record_bytes), dtype=np.uint8),
             np.empty(n, dtype=np.uint64),
             np.empty(n),
             np.empty(n) if layout.weighted else None,
@@ -236,15 +236,37 @@ class DiskStore(BucketStore):
 
     def load(self, top: int, bucket: int, places: npt.NDArray[np.uint32] | None = None) -> _core.Bucket:
         n = sum(rows for _, rows in self._tops[top].extents(bucket)) if places is None else len(places)
+        if places is None and n > TOO_LARGE * self._plan.bucket_size and self._all_same(top, bucket):
+            return self._load_same(top, bucket, n)
         out = _Fields.room(self._layout, n)
         if places is None:
             for _ in self._blocks(top, bucket, out):
                 pass
         else:
             self._choose(top, bucket, places, out)
-        scale = self._plan.target_scale
-        rows_ = _core.Rows(out.records, out.keys, out.targets, out.weights, scale)
-        return _core.make_bucket(self._codec, rows_, None, self._plan.classification)
+        return self._bucket(self._codec, out)
+
+    def _bucket(self, codec: _core.RowCodec, rows: _Fields) -> _core.Bucket:
+        source = _core.Rows(rows.records, rows.keys, rows.targets, rows.weights, self._plan.target_scale)
+        return _core.make_bucket(codec, source, None, self._plan.classification)
+
+    def _all_same(self, top: int, bucket: int) -> bool:
+        """Whether no two rows of a bucket can be told apart: then its trees are leaves."""
+        first: npt.NDArray[np.uint8] | None = None
+        for _, fields in self._blocks(top, bucket):
+            first = fields.records[0] if first is None else first
+            if (fields.records != first).any():
+                return False
+        return True
+
+    def _load_same(self, top: int, bucket: int, n: int) -> _core.Bucket:
+        """A bucket of equal rows, without their features: it may be far larger than any other."""
+        nothing = _core.RowCodec(_core.Profile(0))
+        out = _Fields.room(self._layout, n, nothing.record_bytes)
+        at = 0
+        for _, fields in self._blocks(top, bucket):
+            _copy(fields, out.part(slice(at, at := at + len(fields.keys))), records=False)
+        return self._bucket(nothing, out)
 
     def _choose(self, top: int, bucket: int, places: npt.NDArray[np.uint32], out: _Fields) -> None:
         seen = filled = 0
@@ -301,8 +323,9 @@ def _name(top: int) -> str:
     return f"top-{top:05d}.rows"
 
 
-def _copy(source: _Fields, to: _Fields) -> None:
-    to.records[:] = source.records
+def _copy(source: _Fields, to: _Fields, records: bool = True) -> None:
+    if records:
+        to.records[:] = source.records
     to.keys[:] = source.keys
     to.targets[:] = source.targets
     if to.weights is not None and source.weights is not None:
