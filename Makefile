@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DATA ?=
 SOURCES := $(shell find cpp src -type f -not -name '*.pyc') CMakeLists.txt pyproject.toml
 
-.PHONY: demo test test-cpp test-python bench sweep lint format clean
+.PHONY: demo test test-cpp test-python bench bench-scale sweep lint format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/oldgrowth demo
@@ -22,6 +22,9 @@ test-python: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/compare.py $(if $(DATA),--data $(DATA))
+
+bench-scale: $(VENV)/.installed-bench
+	$(BIN)/python benchmarks/scale.py $(SCALE)
 
 sweep: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/sweep.py $(if $(DATA),--data $(DATA))
