@@ -183,7 +183,7 @@ def show_copy(console: Console, fit: Run, copied: Run) -> None:
 def show_comparison(console: Console, rows: int, both: list[dict[str, Run]]) -> None:
     best = {store: min(run[store]["seconds"] for run in both) for store in ("memory", "disk")}
     console.print(
-        f"{rows:,} rows, best of {len(both)}: in memory {best['memory']:.1f} s, on disk {best['disk']:.1f} s, "
+        f"{rows:,} rows, best of {len(both)}: memory {best['memory']:.1f} s, disk {best['disk']:.1f} s, "
         f"{best['memory'] / best['disk']:.2f}x the speed of memory (goal 0.7x)"
     )
 
