@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +26,7 @@ from .split_large import split_large_buckets
 from .subset_store import SubsetStore
 from .top_tree import TopTree, grow_top_trees
 from .training_rows import TrainingRows
+from .workers import Workers, workers
 
 BucketSizes = list[npt.NDArray[np.int64]]
 
@@ -55,7 +54,8 @@ def fit_forest(
     chunk_rows = chunk_rows_for(expected, limits, rows.n_features, planner.chunk_size_given)
     expect_means(planner.narrowest(rows.n_rows, rows.n_features), rows, limits, chunk_rows)
     recorder = Recorder(verbose, limits.memory)
-    with Space(limits.spill_dir, limits.checkpoint_dir) as space, _pool(expected.n_jobs) as pool:
+    with Space(limits.spill_dir, limits.checkpoint_dir) as space, workers(expected.n_jobs) as pool:
+        space.stop = pool.stop
         recorder.space = space
         begun = space.checkpoint().begin(
             planner.identity() | {"data": rows.fingerprint() if space.lasting else {}}
@@ -67,6 +67,7 @@ def fit_forest(
         n = sampled.facts.n_rows
         plan = replace(planner.plan(sampled.facts, rows.classes), chunk_size=chunk_rows)
         sizes = Sizes.of(plan, rows, n, sampled.codec.record_bytes, sampled.facts.weighted)
+        limits = replace(limits, reading=max(0, recorder.report.stages[0].peak_memory - limits.resident))
         means = choose_means(plan, sizes, limits, chunk_rows)
         recorder.say(f"store: {means.store} ({means.why})")
         with recorder.stage("top trees", plan.top_sample * len(plan.trees_of_tops(n))) as progress:
@@ -93,7 +94,7 @@ class _Fitting:
         plan: Plan,
         means: Means,
         space: Space,
-        pool: ThreadPoolExecutor,
+        pool: Workers,
         recorder: Recorder,
     ) -> None:
         self._sampled, self._plan, self._means = sampled, plan, means
@@ -200,13 +201,3 @@ def _complete(
     report.store, report.store_reason = means.store, means.why
     report.rounds = -(-len(sizes) // means.tops_per_round)
     report.count_buckets(np.concatenate(sizes))
-
-
-@contextmanager
-def _pool(n_jobs: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads that, when interrupted, finish what they are at and nothing else."""
-    pool = ThreadPoolExecutor(n_jobs)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
