@@ -10,10 +10,14 @@ import numpy as np
 from helpers import make_data
 from oldgrowth import RandomForestClassifier, SubsetForestClassifier
 from oldgrowth.array_rows import ArrayRows
+from oldgrowth.bucket_store import MemoryStore
+from oldgrowth.distribute import distribute
 from oldgrowth.facts import FactFinder
 from oldgrowth.params import Planner
 from oldgrowth.plan import Plan
 from oldgrowth.progress import StageProgress
+from oldgrowth.sample import Sampled, sample
+from oldgrowth.top_tree import TopTree, grow_top_trees
 
 PROGRESS = StageProgress("test", 1)
 
@@ -30,7 +34,29 @@ def small_plan(data: ArrayRows, subsets: bool = False, **params: Any) -> Plan:
     planner = Planner(kind(**(defaults | sizes | params)).get_params(), False, classification=True)
     finder = FactFinder(data.n_features, classification=True)
     finder.add(data.targets, data.weights)
-    return planner.plan(finder.facts(3), np.arange(3))
+    return planner.plan(finder.facts(3, 4 * data.n_features), np.arange(3))
+
+
+def all_values(data: ArrayRows) -> np.ndarray:
+    return data.take(np.arange(data.n_rows, dtype=np.uint32)).x
+
+
+def through_top_trees(
+    data: ArrayRows, plan: Plan, threads: ThreadPoolExecutor
+) -> tuple[Sampled, dict[int, TopTree]]:
+    """The stages before distribution."""
+    sampled = sample(data, plan, threads, PROGRESS)
+    return sampled, dict(enumerate(grow_top_trees(sampled, plan, threads, PROGRESS)))
+
+
+def in_memory(
+    sampled: Sampled, tops: dict[int, TopTree], plan: Plan, threads: ThreadPoolExecutor
+) -> MemoryStore:
+    store = MemoryStore(sampled, {i: top.n_buckets for i, top in tops.items()}, plan)
+    distribute(sampled, tops, store, plan, threads, PROGRESS)
+    for i in tops:
+        store.seal(i)
+    return store
 
 
 def pool() -> ThreadPoolExecutor:

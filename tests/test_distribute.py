@@ -1,103 +1,172 @@
 """Stage 3 and the stores: every row is in exactly one bucket of every top tree, with its own values."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from oldgrowth import _core
-from oldgrowth.bucket_store import BucketStore, MemoryStore
 from oldgrowth.array_rows import ArrayRows
+from oldgrowth.bucket_store import BucketStore, MemoryStore
+from oldgrowth.disk_store import DiskStore
 from oldgrowth.distribute import distribute
-from oldgrowth.errors import ChangedDataError
+from oldgrowth.errors import ChangedDataError, ChangedSourceError
 from oldgrowth.plan import Plan
 from oldgrowth.sample import Sampled, sample
-from oldgrowth.top_tree import grow_top_trees
-from stages import PROGRESS, pool, small_data, small_plan
-
-
-def distributed(data: ArrayRows, plan: Plan):
-    with pool() as threads:
-        sampled = sample(data, plan, threads, PROGRESS)
-        tops = grow_top_trees(data, sampled, plan, threads, PROGRESS)
-        return distribute(data, sampled, tops, plan, threads, PROGRESS), tops, sampled
-
-
-@pytest.mark.parametrize("chunk_size", [1, 64, 5000])
-def test_every_row_is_in_its_bucket(chunk_size: int) -> None:
-    data = small_data()
-    store, tops, _ = distributed(data, small_plan(data, chunk_size=chunk_size))
-    x = data.take(np.arange(data.n_rows, dtype=np.uint32))
-    for i, top in enumerate(tops):
-        expected = _core.route(top.nodes, x)
-        for bucket in range(top.n_buckets):
-            np.testing.assert_array_equal(store.rows(i, bucket), np.flatnonzero(expected == bucket))
-            assert store.load(i, bucket).rows == store.sizes(i)[bucket]
-        assert store.sizes(i).sum() == data.n_rows
-
-
-def test_subsets_are_buckets_of_their_own() -> None:
-    data = small_data()
-    store, tops, sampled = distributed(data, small_plan(data, subsets=True))
-    assert len(tops) == 6
-    for i, rows in enumerate(sampled.top_samples):
-        np.testing.assert_array_equal(store.rows(i, 0), rows)
+from oldgrowth.split_large import split_large_buckets
+from oldgrowth.workspace import Workspace, spill_space
+from stages import PROGRESS, all_values, pool, small_data, small_plan, through_top_trees
 
 
 def test_data_that_changes_between_the_passes_is_refused() -> None:
     data = small_data()
     plan = small_plan(data, chunk_size=100)
     with pool() as threads:
-        sampled = sample(data, plan, threads, PROGRESS)
-        tops = grow_top_trees(data, sampled, plan, threads, PROGRESS)
+        sampled, tops = through_top_trees(data, plan, threads)
+        store = MemoryStore(sampled, {i: top.n_buckets for i, top in tops.items()}, plan)
         data._x[1503, 1] = 77.0  # a whole-numbered feature that had no such value
         with pytest.raises(ChangedDataError, match="rows 1500 to 1599"):
-            distribute(data, sampled, tops, plan, threads, PROGRESS)
+            distribute(sampled, tops, store, plan, threads, PROGRESS)
+
+
+class Checked(ArrayRows):
+    """Arrays whose passes are compared, as those of a source that others may write to."""
+
+    checked = True
+
+
+@pytest.mark.parametrize("change", ["value", "label", "fewer rows"])
+def test_a_source_that_changes_unnoticed_by_its_files_is_refused(change: str) -> None:
+    data = small_data()
+    data = Checked(all_values(data), data.targets.copy(), 3)
+    plan = small_plan(data, chunk_size=100)
+    with pool() as threads:
+        sampled, tops = through_top_trees(data, plan, threads)
+        store = MemoryStore(sampled, {i: top.n_buckets for i, top in tops.items()}, plan)
+        if change == "value":
+            data._x[7, 1] = data._x[data._x[:, 1] != data._x[7, 1], 1][0]  # one that occurs elsewhere
+        elif change == "label":
+            data.targets[3] = (data.targets[3] + 1) % 3
+        else:
+            data._x, data.targets = data._x[:-1], data.targets[:-1]
+        with pytest.raises(ChangedSourceError, match="second pass"):
+            distribute(sampled, tops, store, plan, threads, PROGRESS)
 
 
 class StoreSuite(ABC):
     """What every store must do; each kind of store is a subclass."""
 
     @abstractmethod
-    def make(self, data: ArrayRows, sampled: Sampled, n_tops: int, plan: Plan) -> BucketStore: ...
+    def make(
+        self, sampled: Sampled, n_buckets: dict[int, int], plan: Plan, space: Workspace
+    ) -> BucketStore: ...
 
-    def filled(self, order: list[int]) -> tuple[BucketStore, ArrayRows, np.ndarray]:
+    @pytest.fixture
+    def space(self, tmp_path: Path) -> Iterator[Workspace]:
+        with spill_space(tmp_path) as space:
+            yield space
+
+    @pytest.mark.parametrize("chunk_size", [1, 64, 5000])
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_every_row_is_in_its_bucket(self, chunk_size: int, weighted: bool, space: Workspace) -> None:
+        data = small_data(weights=np.arange(1.0, 2001.0) if weighted else None)
+        plan = small_plan(data, chunk_size=chunk_size, oob_score=True)
+        with pool() as threads:
+            sampled, tops = through_top_trees(data, plan, threads)
+            store = self.make(sampled, {i: top.n_buckets for i, top in tops.items()}, plan, space)
+            distribute(sampled, tops, store, plan, threads, PROGRESS)
+        for i, top in tops.items():
+            store.seal(i)
+            expected = _core.route(top.nodes, all_values(data))
+            for bucket in range(top.n_buckets):
+                np.testing.assert_array_equal(store.numbers(i, bucket), np.flatnonzero(expected == bucket))
+            np.testing.assert_array_equal(store.sizes(i), np.bincount(expected, minlength=top.n_buckets))
+
+    def filled(self, order: list[int], space: Workspace) -> tuple[BucketStore, ArrayRows, np.ndarray]:
         data = small_data(600)
-        plan = small_plan(data)
+        plan = small_plan(data, oob_score=True)
         with pool() as threads:
             sampled = sample(data, plan, threads, PROGRESS)
-        store = self.make(data, sampled, 1, plan)
-        chunks = list(data.chunks(100))
+        store = self.make(sampled, {0: 5}, plan, space)
+        chunks = [chunk for chunk, _ in _passed(data, 100)]
         buckets = np.random.default_rng(0).integers(0, 5, 600).astype(np.uint32)
+        group = store.begin_group()
         for i in order:
-            store.put(chunks[i].first_row, chunks[i].x, [buckets[chunks[i].first_row : chunks[i].end]])
-        store.seal(0, 5)
+            part = slice(chunks[i].first_row, chunks[i].end)
+            store.put(group, chunks[i].first_row, chunks[i], [buckets[part]])
+        store.end_group(group, 600)
+        store.seal(0)
         return store, data, buckets
 
     @pytest.mark.parametrize("order", [[0, 1, 2, 3, 4, 5], [5, 2, 0, 4, 1, 3]])
-    def test_chunks_may_come_in_any_order(self, order: list[int]) -> None:
-        store, _, buckets = self.filled(order)
+    def test_chunks_may_come_in_any_order(self, order: list[int], space: Workspace) -> None:
+        store, _, buckets = self.filled(order, space)
         np.testing.assert_array_equal(store.sizes(0), np.bincount(buckets))
         for bucket in range(5):
-            np.testing.assert_array_equal(store.rows(0, bucket), np.flatnonzero(buckets == bucket))
+            np.testing.assert_array_equal(store.numbers(0, bucket), np.flatnonzero(buckets == bucket))
 
-    def test_a_bucket_grows_as_the_same_rows_elsewhere(self) -> None:
-        store, data, buckets = self.filled([3, 1, 0, 2, 5, 4])
+    @pytest.mark.parametrize("places", [None, [0, 3, 50]])
+    def test_a_bucket_grows_as_the_same_rows_elsewhere(
+        self, places: list[int] | None, space: Workspace
+    ) -> None:
+        store, data, buckets = self.filled([3, 1, 0, 2, 5, 4], space)
         plan = small_plan(data)
-        bootstrap = _core.Bootstrap(True, 1.0, 0)
         rows = np.flatnonzero(buckets == 2).astype(np.uint32)
-        alone = ArrayRows(data.take(rows), data.targets[rows], 3)
+        chosen = None if places is None else np.array(places, dtype=np.uint32)
+        if chosen is not None:
+            rows = rows[chosen]
+        alone = ArrayRows(data.take(rows).x, data.targets[rows], 3)
         with pool() as threads:
-            sampled = sample(alone, plan, threads, PROGRESS)
-            whole = distribute(alone, sampled, [], small_plan(alone, subsets=True), threads, PROGRESS)
-        whole.use_sample(0, np.arange(len(rows), dtype=np.uint32))
+            whole = MemoryStore(sample(alone, plan, threads, PROGRESS), {0: 1}, plan)
+            for chunk, _ in _passed(alone, 1000):
+                whole.put(None, 0, chunk, [np.zeros(len(rows), dtype=np.uint32)])
+            whole.seal(0)
+        bootstrap = _core.Bootstrap(True, 1.0, 0)
         trees = [
-            _core.grow_bottom(bucket, plan.bottom_rules(), bootstrap, 0, 2, 0, [], None, None)
-            for bucket in (store.load(0, 2), whole.load(0, 0))
+            _core.grow_bottom(bucket, plan.bottom_rules(), bootstrap, 0, 2, 0, [], None)
+            for bucket in (store.load(0, 2, chosen), whole.load(0, 0))
         ]
         np.testing.assert_array_equal(trees[0][0], trees[1][0])
 
+    def test_split_buckets_hold_the_rows_that_the_tree_leads_there(self, space: Workspace) -> None:
+        data = small_data(20_000)
+        plan = small_plan(data, bucket_size=50, top_sample=40, oob_score=True)
+        with pool() as threads:
+            sampled, tops = through_top_trees(data, plan, threads)
+            store = self.make(sampled, {i: top.n_buckets for i, top in tops.items()}, plan, space)
+            distribute(sampled, tops, store, plan, threads, PROGRESS)
+            for i, top in tops.items():
+                store.seal(i)
+                tree, n_split = split_large_buckets(store, i, top, plan, threads)
+                assert n_split > 3
+                reached = _core.route(tree.nodes, all_values(data))
+                np.testing.assert_array_equal(store.sizes(i), np.bincount(reached, minlength=tree.n_buckets))
+                for bucket in range(0, tree.n_buckets, 7):
+                    rows = np.flatnonzero(reached == bucket)
+                    np.testing.assert_array_equal(store.numbers(i, bucket), rows)
+
+
+def _passed(data: ArrayRows, rows: int):
+    from oldgrowth.training_rows import Pass, Place
+
+    return Pass(data, Place()).chunks(rows)
+
 
 class TestMemoryStore(StoreSuite):
-    def make(self, data: ArrayRows, sampled: Sampled, n_tops: int, plan: Plan) -> BucketStore:
-        return MemoryStore(data, sampled.codec, n_tops, plan)
+    def make(self, sampled: Sampled, n_buckets: dict[int, int], plan: Plan, space: Workspace) -> BucketStore:
+        return MemoryStore(sampled, n_buckets, plan)
+
+
+class TestDiskStore(StoreSuite):
+    def make(self, sampled: Sampled, n_buckets: dict[int, int], plan: Plan, space: Workspace) -> BucketStore:
+        return DiskStore(sampled, n_buckets, plan, space, group_rows=max(600, plan.chunk_size))
+
+
+class TestDiskStoreInTinyBlocks(TestDiskStore):
+    """Blocks of a few rows, so that buckets consist of many."""
+
+    @pytest.fixture(autouse=True)
+    def tiny(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("oldgrowth.disk_store._WRITE_BYTES", 200)

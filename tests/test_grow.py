@@ -4,7 +4,7 @@ import numpy as np
 
 from oldgrowth import RandomForestClassifier
 from oldgrowth.grow import tasks_of
-from oldgrowth.top_tree import only_bucket
+from oldgrowth.top_tree import TopTree, only_bucket
 from stages import small_data, small_plan
 
 
@@ -19,11 +19,12 @@ class Sizes:
 
 
 def test_the_largest_bucket_comes_first_and_trees_are_numbered_through() -> None:
-    tops = [only_bucket(3), only_bucket(3)]
-    tasks = tasks_of(Sizes([5], [9]), tops, [4, 2])
+    two = TopTree(np.array([0, 2**63, 2**63 + 1], dtype=np.uint64), np.ones(2, np.uint32), np.zeros(3))
+    tasks = tasks_of(Sizes([5, 7], [9]), {0: two, 1: only_bucket(3)}, [4, 2])
     assert [(t.top, t.rows, t.first_tree, t.trees) for t in tasks] == [
-        (1, 9, 4, (0, 1)),
+        (0, 7, 0, (0, 1, 2, 3)),
         (0, 5, 0, (0, 1, 2, 3)),
+        (1, 9, 4, (0, 1)),
     ]
 
 

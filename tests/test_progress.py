@@ -19,6 +19,7 @@ def test_a_line_for_each_stage(capfd: pytest.CaptureFixture[str]) -> None:
     lines = capfd.readouterr().err.splitlines()
     assert [line.split(": ")[1] for line in lines] == [
         "sample",
+        "store",
         "top trees",
         "distribute",
         "grow",

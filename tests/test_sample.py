@@ -1,5 +1,8 @@
 """Stage 1: uniform samples in one pass, and the narrowest records."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,28 +10,58 @@ from oldgrowth import _core
 from oldgrowth.array_rows import ArrayRows
 from oldgrowth.errors import InfiniteValueError
 from oldgrowth.sample import sample
-from stages import PROGRESS, pool, small_data, small_plan
+from oldgrowth.space import Space
+from oldgrowth.training_rows import Chunk, Place
+from stages import PROGRESS, all_values, pool, small_data, small_plan
 
 
 def test_each_top_tree_has_a_sample_of_its_own() -> None:
     data = small_data()
     with pool() as threads:
         sampled = sample(data, small_plan(data), threads, PROGRESS)
-    assert len(sampled.top_samples) == 2  # 6 trees as 4 and 2
-    for rows in sampled.top_samples:
+    samples = [sampled.top_sample(small_plan(data), top) for top in range(2)]
+    for rows in samples:
         assert len(np.unique(rows)) == 500 and rows.max() < 2000
-    assert len(np.intersect1d(*sampled.top_samples)) < 250
+    assert len(np.intersect1d(*samples)) < 250
 
 
-def test_samples_do_not_depend_on_chunks() -> None:
-    data = small_data()
-    with pool() as threads:
-        found = [
-            sample(data, small_plan(data, chunk_size=c), threads, PROGRESS).top_samples
-            for c in (7, 500, 9999)
-        ]
-    for samples in found[1:]:
-        np.testing.assert_array_equal(samples, found[0])
+class Streamed(ArrayRows):
+    """Arrays that cannot be asked for single rows, and whose number of rows may be unknown."""
+
+    random_access = False
+    known = True
+
+    @property
+    def n_rows(self) -> int | None:
+        return super().n_rows if self.known else None
+
+    def chunks(self, rows: int, start: Place) -> Iterator[Chunk]:
+        for first in range(start.row, len(self.targets), rows):
+            part = slice(first, first + rows)
+            weights = None if self.weights is None else self.weights[part]
+            yield Chunk(first, self._x[part], self.targets[part], weights, first + len(self._x[part]))
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("kept_bytes", [0, 5000, 10**9])
+@pytest.mark.parametrize("chunk_size", [7, 500, 9999])
+def test_streamed_rows_are_kept_for_the_samples(
+    known: bool, kept_bytes: int, chunk_size: int, tmp_path: Path
+) -> None:
+    data = small_data(weights=np.arange(1.0, 2001.0))
+    streamed = Streamed(all_values(data), data.targets, 3, data.weights)
+    streamed.known = known
+    plan = small_plan(data, chunk_size=chunk_size)
+    with pool() as threads, Space(tmp_path) as space:
+        sampled = sample(streamed, plan, threads, PROGRESS, space, kept_bytes)
+        for top in range(2):
+            rows = sampled.top_sample(plan, top)
+            taken = list(sampled.take(rows))
+            expected = data.take(rows)
+            for name in ("x", "targets", "weights"):
+                found = np.concatenate([getattr(part, name) for part in taken])
+                np.testing.assert_array_equal(found, getattr(expected, name))
+    assert not list(tmp_path.iterdir())
 
 
 def test_samples_are_uniform() -> None:
@@ -42,8 +75,10 @@ def test_samples_are_uniform() -> None:
 
 def test_no_top_tree_needs_no_sample() -> None:
     data = small_data()
+    streamed = Streamed(all_values(data), data.targets, 3)
     with pool() as threads:
-        assert sample(data, small_plan(data, bucket_size=2000), threads, PROGRESS).top_samples == []
+        sampled = sample(streamed, small_plan(data, bucket_size=2000), threads, PROGRESS)
+    assert sampled.kept is not None and not sampled.kept._parts
 
 
 def test_records_are_as_narrow_as_the_values_allow() -> None:

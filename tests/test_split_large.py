@@ -5,24 +5,20 @@ import pytest
 
 from oldgrowth import RandomForestClassifier, _core
 from oldgrowth.array_rows import ArrayRows
-from oldgrowth.distribute import distribute
 from oldgrowth.plan import TOO_LARGE
-from oldgrowth.sample import sample
 from oldgrowth.split_large import split_large_buckets
-from oldgrowth.top_tree import grow_top_trees
-from stages import PROGRESS, pool, small_data, small_plan
+from stages import all_values, in_memory, pool, small_data, small_plan, through_top_trees
 
 
 def split(data: ArrayRows, **params):
     """Top trees on samples far too small for the number of buckets."""
     plan = small_plan(data, **({"bucket_size": 50, "top_sample": 40} | params))
     with pool() as threads:
-        sampled = sample(data, plan, threads, PROGRESS)
-        tops = grow_top_trees(data, sampled, plan, threads, PROGRESS)
-        store = distribute(data, sampled, tops, plan, threads, PROGRESS)
-        before = [store.sizes(i) for i in range(len(tops))]
-        tops, n_split = split_large_buckets(store, tops, plan, threads)
-    return store, tops, n_split, before
+        sampled, tops = through_top_trees(data, plan, threads)
+        store = in_memory(sampled, tops, plan, threads)
+        before = [store.sizes(i) for i in tops]
+        split = [split_large_buckets(store, i, top, plan, threads) for i, top in tops.items()]
+    return store, [top for top, _ in split], sum(n for _, n in split), before
 
 
 @pytest.mark.parametrize("balance", [0.0, 0.3, 1.0])
@@ -30,13 +26,13 @@ def test_no_bucket_stays_too_large_and_every_row_is_where_the_tree_leads(balance
     data = small_data(20_000)
     store, tops, n_split, before = split(data, balance=balance)
     assert n_split >= 10 and max(sizes.max() for sizes in before) > 4 * TOO_LARGE * 50
-    x = data.take(np.arange(data.n_rows, dtype=np.uint32))
+    x = all_values(data)
     for i, top in enumerate(tops):
         leaves = top.nodes[top.nodes >= 2**63] - np.uint64(2**63)
         np.testing.assert_array_equal(leaves, np.arange(top.n_buckets))
         reached = _core.route(top.nodes, x)
         for bucket in range(top.n_buckets):
-            np.testing.assert_array_equal(store.rows(i, bucket), np.flatnonzero(reached == bucket))
+            np.testing.assert_array_equal(store.numbers(i, bucket), np.flatnonzero(reached == bucket))
         assert store.sizes(i).max() <= TOO_LARGE * 50
 
 
@@ -63,18 +59,9 @@ def test_rows_that_cannot_be_told_apart_stay_together() -> None:
         assert sorted(store.sizes(i).tolist()) == [10, 1990]
 
 
-def test_what_is_stored_is_what_was_given() -> None:
-    data = small_data(500)
-    store, tops, _, _ = split(data)
-    x = data.take(np.arange(500, dtype=np.uint32))
-    for bucket in range(tops[0].n_buckets):
-        rows = store.rows(0, bucket)
-        np.testing.assert_array_equal(store.values(0, bucket, 0, len(rows)), x[rows])
-
-
 def test_one_seed_one_forest_and_a_report_that_tells() -> None:
     data = small_data(20_000)
-    x, y = data.take(np.arange(20_000, dtype=np.uint32)), data.targets
+    x, y = all_values(data), data.targets
     forests = [
         RandomForestClassifier(
             8, bucket_size=100, top_sample=50, random_state=0, n_jobs=jobs, chunk_size=chunk

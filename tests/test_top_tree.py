@@ -5,16 +5,14 @@ import pytest
 
 from oldgrowth import _core
 from oldgrowth.array_rows import ArrayRows
-from oldgrowth.sample import sample
-from oldgrowth.top_tree import grow_top_trees
-from stages import PROGRESS, pool, small_data, small_plan
+from stages import pool, small_data, small_plan, through_top_trees
 
 
 def top_trees(data: ArrayRows, **params):
     plan = small_plan(data, **params)
     with pool() as threads:
-        sampled = sample(data, plan, threads, PROGRESS)
-        return grow_top_trees(data, sampled, plan, threads, PROGRESS), sampled, plan
+        sampled, tops = through_top_trees(data, plan, threads)
+    return list(tops.values()), [data.take(sampled.top_sample(plan, top)).x for top in tops], plan
 
 
 def test_leaves_are_buckets_in_order() -> None:
@@ -27,19 +25,19 @@ def test_leaves_are_buckets_in_order() -> None:
 @pytest.mark.parametrize("balance", [0.0, 0.003, 0.5, 1.0])
 def test_no_leaf_is_larger_than_wanted_in_the_sample(balance: float) -> None:
     data = small_data()
-    tops, sampled, plan = top_trees(data, balance=balance)
+    tops, samples, plan = top_trees(data, balance=balance)
     limit = plan.bucket_size * plan.top_sample / data.n_rows
-    for top, rows in zip(tops, sampled.top_samples, strict=True):
-        sizes = np.bincount(_core.route(top.nodes, data.take(rows)), minlength=top.n_buckets)
+    for top, x in zip(tops, samples, strict=True):
+        sizes = np.bincount(_core.route(top.nodes, x), minlength=top.n_buckets)
         assert sizes.max() < limit and sizes.min() > 0
 
 
 def test_full_balance_splits_evenly_and_trees_still_differ() -> None:
     rng = np.random.default_rng(0)
     data = ArrayRows(rng.normal(size=(4000, 5)), np.zeros(4000), 3)  # pure: only balance can decide
-    tops, sampled, _ = top_trees(data, balance=1.0, bucket_size=500, top_sample=4000)
-    for top, rows in zip(tops, sampled.top_samples, strict=True):
-        sizes = np.bincount(_core.route(top.nodes, data.take(rows)))
+    tops, samples, _ = top_trees(data, balance=1.0, bucket_size=500, top_sample=4000)
+    for top, x in zip(tops, samples, strict=True):
+        sizes = np.bincount(_core.route(top.nodes, x))
         np.testing.assert_array_equal(sizes, [250] * 16)
     assert (tops[0].nodes != tops[1].nodes).any()
 
@@ -63,8 +61,7 @@ def test_labels_may_be_renamed() -> None:
     x = np.random.default_rng(2).normal(size=(2000, 4))
     y = np.digitize(x[:, 0], [-0.5, 0.5]).astype(float)
     trees = [
-        top_trees(ArrayRows(x, np.array(names)[y.astype(int)], 3))[0]
-        for names in ([0.0, 1, 2], [2.0, 0, 1])
+        top_trees(ArrayRows(x, np.array(names)[y.astype(int)], 3))[0] for names in ([0.0, 1, 2], [2.0, 0, 1])
     ]
     for a, b in zip(*trees, strict=True):
         np.testing.assert_array_equal(a.nodes, b.nodes)

@@ -134,7 +134,9 @@ class _ForestBase(BaseEstimator):
     def _streamed(self, dataset: Dataset, y: Any, sample_weight: Any, classification: bool) -> StreamedRows:
         for name, given in (("y", y), ("sample_weight", sample_weight)):
             if given is not None:
-                raise DataError(f"{name} must not be given with a dataset, which has its own: see open_dataset.")
+                raise DataError(
+                    f"{name} must not be given with a dataset, which has its own: see open_dataset."
+                )
         self.n_features_in_ = dataset.n_features
         if dataset.feature_names is not None:
             self.feature_names_in_ = np.array(dataset.feature_names, dtype=object)
@@ -168,7 +170,9 @@ def _refuse_paths(X: Any) -> None:
     if callable(X) and not hasattr(X, "__array__"):
         raise DataError("X is a function: make a dataset of it first, as in open_dataset(function).")
     if type(X).__name__ == "LazyFrame":
-        raise DataError("X is a LazyFrame: make a dataset of it first, as in open_dataset(frame, target=...).")
+        raise DataError(
+            "X is a LazyFrame: make a dataset of it first, as in open_dataset(frame, target=...)."
+        )
 
 
 class Classifier(ClassifierMixin, _ForestBase):
@@ -219,9 +223,10 @@ class Classifier(ClassifierMixin, _ForestBase):
         """The label of the highest probability for each row."""
         hard = self.voting == "hard"
         if isinstance(X, Dataset):
-            best = [sums.argmax(axis=1) for _, sums in self._summed(X, hard)]
-            return self.classes_.take(np.concatenate(best))
-        return self.classes_.take(self._sums(X, hard).argmax(axis=1))
+            best = np.concatenate([sums.argmax(axis=1) for _, sums in self._summed(X, hard)])
+        else:
+            best = self._sums(X, hard).argmax(axis=1)
+        return self.classes_.take(best)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The accuracy on rows with their labels, or on a dataset that has them."""
@@ -275,7 +280,9 @@ class Regressor(RegressorMixin, _ForestBase):
             guesses.append(sums[:, 0] / self.forest_.n_trees)
             targets.append(targets_of(batch, X))
             weights.append(np.ones(len(sums)) if batch.weights is None else batch.weights)
-        return float(r2_score(*map(np.concatenate, (targets, guesses)), sample_weight=np.concatenate(weights)))
+        return float(
+            r2_score(*map(np.concatenate, (targets, guesses)), sample_weight=np.concatenate(weights))
+        )
 
 
 def store_params(estimator: BaseEstimator, params: dict[str, Any]) -> None:

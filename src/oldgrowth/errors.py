@@ -286,8 +286,8 @@ class SpillFullError(SpillDirectoryError):
 
     def __init__(self, path: object, needed: int, used: int, free: int) -> None:
         super().__init__(
-            f"The disk with {path} is full: {needed:,} more bytes were needed, {used:,} are used by this fit, "
-            f"{free:,} are free. Free some, choose another spill_dir, or a lower spill_limit."
+            f"The disk with {path} is full: {needed:,} more bytes were needed, {used:,} are used by this "
+            f"fit, {free:,} are free. Free some, choose another spill_dir, or a lower spill_limit."
         )
 
 
@@ -296,7 +296,8 @@ class DirectoryInUseError(OldgrowthError):
 
     def __init__(self, path: object) -> None:
         super().__init__(
-            f"checkpoint_dir={str(path)!r} is in use by another process: wait for it, or choose another directory."
+            f"checkpoint_dir={str(path)!r} is in use by another process: wait for it, or choose another "
+            "directory."
         )
 
 
@@ -315,8 +316,8 @@ class UnseenLabelError(DataError):
 
     def __init__(self, label: object, row: int) -> None:
         super().__init__(
-            f"The data changed while it was read: row {row} has the label {label!r} in the second pass, which "
-            "no row had in the first. Do not write to the data during fit."
+            f"The data changed while it was read: row {row} has the label {label!r} in the second pass, "
+            "which no row had in the first. Do not write to the data during fit."
         )
 
 
@@ -346,6 +347,7 @@ class DiskTooSmallError(SpillDirectoryError):
 
     def __init__(self, path: object, needed: int, free: int, limit: int) -> None:
         super().__init__(
-            f"About {needed / 1e9:,.3g} GB of disk are needed in {path}, {free / 1e9:,.3g} GB are free and the "
-            f"spill_limit is {limit / 1e9:,.3g} GB: choose a spill_dir with more room, or a higher spill_limit."
+            f"About {needed / 1e9:,.3g} GB of disk are needed in {path}, {free / 1e9:,.3g} GB are free and "
+            f"the spill_limit is {limit / 1e9:,.3g} GB: choose a spill_dir with more room, or a higher "
+            "spill_limit."
         )

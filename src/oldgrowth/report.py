@@ -74,11 +74,13 @@ class FitReport:
         return cls(**known)
 
     def __str__(self) -> str:
-        lines = [f"{'stage':<12}{'rows':>14}{'seconds':>10}{'share':>8}{'read':>10}{'written':>10}{'peak':>10}"]
+        lines = [
+            f"{'stage':<12}{'rows':>14}{'seconds':>10}{'share':>8}{'read':>10}{'written':>10}{'peak':>10}"
+        ]
         total = self.seconds or 1.0
         lines += [
-            f"{s.name:<12}{s.rows:>14,}{s.seconds:>10.3f}{s.seconds / total:>8.1%}{human_bytes(s.bytes_read):>10}"
-            f"{human_bytes(s.bytes_written):>10}{human_bytes(s.peak_memory):>10}"
+            f"{s.name:<12}{s.rows:>14,}{s.seconds:>10.3f}{s.seconds / total:>8.1%}"
+            f"{human_bytes(s.bytes_read):>10}{human_bytes(s.bytes_written):>10}{human_bytes(s.peak_memory):>10}"
             for s in self.stages
         ]
         lines.append(f"{'total':<12}{self.rows:>14,}{self.seconds:>10.3f}{1:>8.1%}")
