@@ -22,6 +22,9 @@ from .workspace import Workspace
 # Sums are whole numbers of this size, so that the order in which trees are grown does not matter.
 _UNIT = 2.0**40
 
+# Rows whose votes are added up at a time, if memory is short.
+_FEWEST_ROWS = 1024
+
 _LEAF_BIT, _MIXED_BIT = np.uint64(1 << 63), np.uint64(1 << 62)
 
 
@@ -132,7 +135,7 @@ class OobOnDisk(OutOfBag):
         super().__init__(n_rows, plan)
         self._row_bytes = 8 * self._outputs + 16  # number, trees, target, sums
         self._log = TaskLog(space, "oob.log")
-        self._range = max(1024, most_bytes // (4 * self._row_bytes))  # rows added up at a time
+        self._range = max(_FEWEST_ROWS, most_bytes // (4 * self._row_bytes))  # rows added up at a time
         self._edges = np.arange(0, n_rows + self._range, self._range)
 
     def add(
