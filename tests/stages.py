@@ -41,13 +41,17 @@ def all_values(data: ArrayRows) -> np.ndarray:
     return data.take(np.arange(data.n_rows, dtype=np.uint32)).x
 
 
-def through_top_trees(data: ArrayRows, plan: Plan, threads: ThreadPoolExecutor) -> tuple[Sampled, dict[int, TopTree]]:
+def through_top_trees(
+    data: ArrayRows, plan: Plan, threads: ThreadPoolExecutor
+) -> tuple[Sampled, dict[int, TopTree]]:
     """The stages before distribution."""
     sampled = sample(data, plan, threads, PROGRESS)
     return sampled, dict(enumerate(grow_top_trees(sampled, plan, threads, PROGRESS)))
 
 
-def in_memory(sampled: Sampled, tops: dict[int, TopTree], plan: Plan, threads: ThreadPoolExecutor) -> MemoryStore:
+def in_memory(
+    sampled: Sampled, tops: dict[int, TopTree], plan: Plan, threads: ThreadPoolExecutor
+) -> MemoryStore:
     store = MemoryStore(sampled, {i: top.n_buckets for i, top in tops.items()}, plan)
     distribute(sampled, tops, store, plan, threads, PROGRESS)
     for i in tops:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -113,7 +114,7 @@ def test_rewritten_between_passes(name, tmp_path):
     status = os.stat(path)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
     with pytest.raises(ChangedSourceError, match=rf"{path.name} .*written to"):
-        count(data)
+        next(data.batches(1))
     path.write_bytes(path.read_bytes() + b"1")
     with pytest.raises(ChangedSourceError, match=rf"{path.name} .*size"):
         count(data)
@@ -140,6 +141,54 @@ def test_cut_while_read(name, tmp_path):
     os.truncate(path, path.stat().st_size // 2)
     with pytest.raises(ChangedSourceError, match=path.name):
         list(batches)
+
+
+def test_other_rows_at_the_same_size_and_time(tmp_path):
+    path = tmp_path / "b.csv"
+    (tmp_path / "a.csv").write_text("v\n1\n")
+    path.write_text("v\n1\n2\n")
+    data = open_dataset(tmp_path)
+    assert count(data) == 3
+    status = os.stat(path)
+    path.write_text("v\n123\n")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    with pytest.raises(ChangedSourceError, match=r"b.csv .*after 1 rows and had 2"):
+        count(data)
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_checksums_of_members(save, tmp_path):
+    path = tmp_path / "a.npz"
+    x = np.arange(4000.0).reshape(1000, 4)
+    save(path, X=x)
+    content = bytearray(path.read_bytes())
+    at = content.find(x[500].tobytes()) if save is np.savez else len(content) // 2
+    content[at] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(DamagedFileError, match=r"a.npz"):
+        count(open_dataset(path))
+
+
+@pytest.mark.parametrize("form", ["parquet", "feather", "arrows"])
+def test_damaged_labels(form, tmp_path):
+    """Codes and offsets of text are followed into memory: they must be looked at first."""
+    path = tmp_path / f"a.{form}"
+    text = pa.array(["clay", "sand", "silt", "peat"] * 50)
+    table = pa.table({"a": np.arange(200), "y": text, "z": text.dictionary_encode()})
+    if form == "parquet":
+        pq.write_table(table, path, compression="none")
+    else:
+        make = pa.ipc.new_file if form == "feather" else pa.ipc.new_stream
+        with make(path, table.schema) as writer:
+            writer.write_table(table)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(2)
+    for target in ["y", "z"] * 100:
+        damaged = bytearray(whole)
+        damaged[rng.integers(len(whole))] ^= int(rng.integers(1, 256))
+        path.write_bytes(damaged)
+        with suppress(OldgrowthError):
+            assert count(open_dataset(path, target, ["a"])) == 200
 
 
 def test_url_written_between_passes(tmp_path):

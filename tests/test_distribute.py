@@ -59,7 +59,9 @@ class StoreSuite(ABC):
     """What every store must do; each kind of store is a subclass."""
 
     @abstractmethod
-    def make(self, sampled: Sampled, n_buckets: dict[int, int], plan: Plan, space: Workspace) -> BucketStore: ...
+    def make(
+        self, sampled: Sampled, n_buckets: dict[int, int], plan: Plan, space: Workspace
+    ) -> BucketStore: ...
 
     @pytest.fixture
     def space(self, tmp_path: Path) -> Iterator[Workspace]:

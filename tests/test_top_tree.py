@@ -61,8 +61,7 @@ def test_labels_may_be_renamed() -> None:
     x = np.random.default_rng(2).normal(size=(2000, 4))
     y = np.digitize(x[:, 0], [-0.5, 0.5]).astype(float)
     trees = [
-        top_trees(ArrayRows(x, np.array(names)[y.astype(int)], 3))[0]
-        for names in ([0.0, 1, 2], [2.0, 0, 1])
+        top_trees(ArrayRows(x, np.array(names)[y.astype(int)], 3))[0] for names in ([0.0, 1, 2], [2.0, 0, 1])
     ]
     for a, b in zip(*trees, strict=True):
         np.testing.assert_array_equal(a.nodes, b.nodes)

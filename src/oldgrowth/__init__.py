@@ -11,6 +11,7 @@ from .estimators import (
     SubsetForestClassifier,
     SubsetForestRegressor,
 )
+from .model_file import load
 
 __all__ = [
     "ExtraTreesClassifier",
@@ -21,5 +22,6 @@ __all__ = [
     "SubsetForestClassifier",
     "SubsetForestRegressor",
     "__version__",
+    "load",
     "open_dataset",
 ]

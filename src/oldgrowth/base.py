@@ -20,6 +20,7 @@ from .errors import DataError
 from .fit import Fitted, fit_forest
 from .forest import Forest
 from .means import limits_of
+from .model_file import write_model
 from .oob_scores import OobScorer
 from .params import Planner, jobs_of
 from .predict import apply, predict_sums
@@ -59,6 +60,32 @@ class _ForestBase(BaseEstimator):
             return np.concatenate(parts)
         x = self._check_rows(X)
         return apply(self.forest_, x, self._jobs(), self._names())
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Save the fitted forest to a file that `oldgrowth.load` reads, here or elsewhere.
+
+        The file appears whole or not at all. It holds no code and is checked when it is read. The out-of-bag
+        predictions of single rows are not in it, nor a metric given as `oob_score`, nor a `random_state` that
+        is a generator.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write; what is there is replaced.
+
+        Examples
+        --------
+        >>> import oldgrowth, tempfile
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = oldgrowth.RandomForestClassifier(n_estimators=8, random_state=0).fit(X, y)
+        >>> path = tempfile.mkdtemp() + "/forest.og"
+        >>> model.save(path)
+        >>> oldgrowth.load(path).classes_
+        array([0, 1, 2])
+        """
+        check_is_fitted(self, "forest_")
+        write_model(path, self)
 
     def _jobs(self) -> int:
         return jobs_of(self.n_jobs)
@@ -107,7 +134,9 @@ class _ForestBase(BaseEstimator):
     def _streamed(self, dataset: Dataset, y: Any, sample_weight: Any, classification: bool) -> StreamedRows:
         for name, given in (("y", y), ("sample_weight", sample_weight)):
             if given is not None:
-                raise DataError(f"{name} must not be given with a dataset, which has its own: see open_dataset.")
+                raise DataError(
+                    f"{name} must not be given with a dataset, which has its own: see open_dataset."
+                )
         self.n_features_in_ = dataset.n_features
         if dataset.feature_names is not None:
             self.feature_names_in_ = np.array(dataset.feature_names, dtype=object)
@@ -141,7 +170,9 @@ def _refuse_paths(X: Any) -> None:
     if callable(X) and not hasattr(X, "__array__"):
         raise DataError("X is a function: make a dataset of it first, as in open_dataset(function).")
     if type(X).__name__ == "LazyFrame":
-        raise DataError("X is a LazyFrame: make a dataset of it first, as in open_dataset(frame, target=...).")
+        raise DataError(
+            "X is a LazyFrame: make a dataset of it first, as in open_dataset(frame, target=...)."
+        )
 
 
 class Classifier(ClassifierMixin, _ForestBase):
@@ -249,7 +280,9 @@ class Regressor(RegressorMixin, _ForestBase):
             guesses.append(sums[:, 0] / self.forest_.n_trees)
             targets.append(targets_of(batch, X))
             weights.append(np.ones(len(sums)) if batch.weights is None else batch.weights)
-        return float(r2_score(*map(np.concatenate, (targets, guesses)), sample_weight=np.concatenate(weights)))
+        return float(
+            r2_score(*map(np.concatenate, (targets, guesses)), sample_weight=np.concatenate(weights))
+        )
 
 
 def store_params(estimator: BaseEstimator, params: dict[str, Any]) -> None:

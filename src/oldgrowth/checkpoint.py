@@ -38,7 +38,9 @@ class Checkpoint:
         if not path.exists():
             others = [entry.name for entry in self._space.path.iterdir() if entry.name != "lock"]
             if others and others != [f"{_IDENTITY}.new"]:
-                raise CheckpointError(self._space.path, f"it holds other files, such as {sorted(others)[0]!r}")
+                raise CheckpointError(
+                    self._space.path, f"it holds other files, such as {sorted(others)[0]!r}"
+                )
             self._space.replace(_IDENTITY, json.dumps(identity, indent=1).encode())
             return identity
         try:
@@ -53,7 +55,7 @@ class Checkpoint:
             return
         out = io.BytesIO()
         text = np.frombuffer(json.dumps(values).encode(), dtype=np.uint8)
-        np.savez(out, values=text, **arrays)
+        np.savez(out, **(arrays | {"values": text}))  # type: ignore[arg-type]
         self._space.replace(f"{name}.npz", out.getvalue())
 
     def saved(self, name: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]] | None:

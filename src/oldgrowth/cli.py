@@ -5,9 +5,9 @@ Exit codes: 0 done, 1 failed (one sentence on standard error), 2 wrong usage, 13
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,26 @@ import click
 from rich.console import Console
 
 from . import __version__
+from .commands.options import (
+    BATCH_ROWS,
+    FEATURES,
+    FORCE,
+    FOREST,
+    JOBS,
+    JSON,
+    PATH,
+    QUIET,
+    SOURCES,
+    check_writable,
+    comma_names,
+    new_path,
+    source_options,
+)
+from .commands.output import SUFFIXES as PREDICTION_SUFFIXES
+from .commands.parameters import KINDS, TASKS, given_parameters, parameter_options
+from .commands.sources import Source
+from .datasets.columns import AllBut
+from .errors import ParameterError
 from .picture import SUFFIXES
 from .scene import MIN_SIDE
 
@@ -52,15 +72,135 @@ def cli() -> None:
     """Random forests with fully-grown trees on all rows of large data."""
 
 
-def _picture_path(_: click.Context, __: click.Parameter, path: Path) -> Path:
-    """Refuse what cannot be written before any work is done."""
-    if path.suffix.lower() not in SUFFIXES:
-        raise click.BadParameter(f"{str(path)!r} must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.")
-    if not path.parent.is_dir():
-        raise click.BadParameter(f"the directory {str(path.parent)!r} does not exist.")
-    if not os.access(path.parent, os.W_OK):
-        raise click.BadParameter(f"the directory {str(path.parent)!r} cannot be written to.")
-    return path
+def _console() -> Console:
+    return Console(highlight=False)
+
+
+@cli.command()
+@SOURCES
+@click.option("--target", required=True, metavar="NAME", help="Column with the labels or values to learn.")
+@FORCE
+@click.option(
+    "--output", "-o", type=PATH, required=True, callback=new_path(), help="Where to save the forest."
+)
+@click.option("--features", multiple=True, callback=comma_names, metavar="NAME,...",
+              help="Columns to learn from; may be repeated.  [default: all others]")  # fmt: skip
+@click.option("--drop", multiple=True, callback=comma_names, metavar="NAME,...",
+              help="Columns not to learn from, if --features is not given; may be repeated.")  # fmt: skip
+@click.option("--weight", metavar="NAME", help="Column with the weights of the rows.")
+@click.option("--kind", type=click.Choice(list(KINDS)), default="random-forest", show_default=True,
+              help="subsets is the baseline: each tree sees a random subset of the rows only.")  # fmt: skip
+@click.option("--task", type=click.Choice(["auto", *TASKS]), default="auto", show_default=True,
+              help="auto: regression if the target holds numbers that are not whole.")  # fmt: skip
+@parameter_options
+@source_options
+@QUIET
+@JSON
+@debug_option
+@click.pass_context
+def fit(
+    context: click.Context, /, sources: tuple[str, ...], reading: dict[str, Any], target: str, output: Path,
+    features: tuple[str, ...] | None, drop: tuple[str, ...] | None, weight: str | None, kind: str, task: str,
+    quiet: bool, as_json: bool, **_: Any,
+) -> None:  # fmt: skip
+    """Train a forest on all rows of SOURCE and save it.
+
+    SOURCE is one or more files, directories, quoted patterns like 'train/*.parquet', or URLs.
+
+    \b
+    oldgrowth fit train/*.parquet --target label -o forest.og --trees 24
+    """
+    from .commands.fit import run_fit
+
+    if drop and features:
+        raise click.UsageError("--features and --drop cannot both be given.")
+    features = AllBut(drop) if drop else features
+    parameters = given_parameters(context) | {"verbose": 0 if quiet else 1}
+    columns = {"target": target, "features": features, "weight": weight}
+    try:
+        run_fit(Source(sources, reading), columns, output, kind, task, parameters, as_json, _console())
+    except ParameterError as error:
+        raise click.UsageError(str(error), context) from error
+
+
+@cli.command()
+@FOREST
+@SOURCES
+@FORCE
+@click.option("--output", "-o", type=PATH, required=True, callback=new_path(PREDICTION_SUFFIXES),
+              help="Where to save the predictions: .parquet, .csv or .npy.")  # fmt: skip
+@click.option("--keep", multiple=True, callback=comma_names, metavar="NAME,...",
+              help="Columns to write beside the predictions, of CSV as text; may be repeated.")  # fmt: skip
+@click.option("--proba", is_flag=True,
+              help="Write the probability of each class too; a .npy file then holds only these.")  # fmt: skip
+@FEATURES
+@source_options
+@BATCH_ROWS
+@JOBS
+@QUIET
+@JSON
+@debug_option
+def predict(
+    forest: Path, sources: tuple[str, ...], reading: dict[str, Any], output: Path,
+    keep: tuple[str, ...] | None, proba: bool, features: tuple[str, ...] | None, batch_rows: int | None,
+    jobs: int | None, quiet: bool, as_json: bool, **_: Any,
+) -> None:  # fmt: skip
+    """Predict the rows of SOURCE with the forest saved in FOREST, in their order.
+
+    The columns of the result are those of --keep, prediction, and with --proba probability_<class>.
+
+    \b
+    oldgrowth predict forest.og scene.parquet -o labels.parquet --keep id
+    """
+    from .commands.predict import run_predict
+
+    if keep and output.suffix.lower() == ".npy":
+        raise click.UsageError("--keep needs an output with columns: .parquet or .csv.")
+    run_predict(
+        forest, Source(sources, reading), output, keep or (), proba, features, batch_rows, jobs, quiet,
+        as_json, _console(),
+    )  # fmt: skip
+
+
+@cli.command()
+@FOREST
+@SOURCES
+@click.option("--target", required=True, metavar="NAME", help="Column with the true labels or values.")
+@FEATURES
+@source_options
+@BATCH_ROWS
+@JOBS
+@QUIET
+@JSON
+@debug_option
+def evaluate(
+    forest: Path, sources: tuple[str, ...], reading: dict[str, Any], target: str,
+    features: tuple[str, ...] | None, batch_rows: int | None, jobs: int | None, quiet: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Compare what the forest saved in FOREST predicts for SOURCE with its target.
+
+    \b
+    oldgrowth evaluate forest.og test.parquet --target label
+    """
+    from .commands.evaluate import run_evaluate
+
+    source = Source(sources, reading)
+    run_evaluate(forest, source, target, features, batch_rows, jobs, quiet, as_json, _console())
+
+
+@cli.command()
+@FOREST
+@JSON
+@debug_option
+def inspect(forest: Path, as_json: bool) -> None:
+    """Show what is in the file FOREST: parameters, training, trees, features."""
+    from .commands.inspect import run_inspect
+
+    run_inspect(forest, as_json, _console())
+
+
+def picture_path(_: click.Context, __: click.Parameter, path: Path) -> Path:
+    return check_writable(path, SUFFIXES)
 
 
 @cli.command()
@@ -70,7 +210,7 @@ def _picture_path(_: click.Context, __: click.Parameter, path: Path) -> Path:
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True,
               help="The same seed gives the same scene and the same forest.")  # fmt: skip
 @click.option("--output", type=click.Path(dir_okay=False, writable=True, path_type=Path),
-              default=Path("oldgrowth-demo.png"), show_default=True, callback=_picture_path,
+              default=Path("oldgrowth-demo.png"), show_default=True, callback=picture_path,
               help="Where to save the picture: .png, .pdf or .svg.")  # fmt: skip
 @debug_option
 def demo(size: int, trees: int, seed: int, output: Path) -> None:
@@ -87,6 +227,16 @@ def demo(size: int, trees: int, seed: int, output: Path) -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     state = State()
+    with warnings.catch_warnings():
+        warnings.showwarning = _warn  # a sentence, without the line of code it comes from
+        return _run(arguments, state)
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    click.echo(f"oldgrowth: {' '.join(str(message).split())}", err=True)
+
+
+def _run(arguments: Sequence[str] | None, state: State) -> int:
     try:
         code = cli.main(arguments, prog_name="oldgrowth", standalone_mode=False, obj=state)
     except click.ClickException as error:  # wrong usage, mostly

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from . import _core
 from .bucket_store import ROWS_AT_A_TIME, BucketStore, Router
 from .errors import DamagedBlockError
-from .plan import Plan
+from .plan import TOO_LARGE, Plan
 from .sample import Sampled, encode
 from .training_rows import Chunk
 from .workspace import SpillFile, Workspace
@@ -107,7 +108,7 @@ class _TopFile:
         header = np.empty(_core.BLOCK_HEADER_BYTES, dtype=np.uint8)
         while offset < self.file.size:
             self.file.read(offset, header)
-            parsed = _core.block_header(header)
+            parsed: Any = _core.block_header(header)
             if parsed is None or parsed[3] != self._layout.row_bytes:
                 raise DamagedBlockError(self.file.path, offset, "its header is not one that was written")
             found.append((offset, int(parsed[0]), int(parsed[2])))
@@ -152,9 +153,9 @@ class _Fields:
     numbers: npt.NDArray[np.uint32] | None
 
     @staticmethod
-    def room(layout: _core.RowLayout, n: int) -> _Fields:
+    def room(layout: _core.RowLayout, n: int, record_bytes: int | None = None) -> _Fields:
         return _Fields(
-            np.empty((n, layout.record_bytes), dtype=np.uint8),
+            np.empty((n, layout.record_bytes if record_bytes is None else record_bytes), dtype=np.uint8),
             np.empty(n, dtype=np.uint64),
             np.empty(n),
             np.empty(n) if layout.weighted else None,
@@ -180,9 +181,7 @@ class DiskStore(BucketStore):
         self._plan = plan
         self._space = space
         self._layout = row_layout(sampled, plan)
-        self._tops = {
-            top: _TopFile(space.file(_name(top)), self._layout, n) for top, n in n_buckets.items()
-        }
+        self._tops = {top: _TopFile(space.file(_name(top)), self._layout, n) for top, n in n_buckets.items()}
         self._spare: list[_Group] = []
         self._sequence = 0
 
@@ -237,22 +236,47 @@ class DiskStore(BucketStore):
 
     def load(self, top: int, bucket: int, places: npt.NDArray[np.uint32] | None = None) -> _core.Bucket:
         n = sum(rows for _, rows in self._tops[top].extents(bucket)) if places is None else len(places)
+        if places is None and n > TOO_LARGE * self._plan.bucket_size and self._all_same(top, bucket):
+            return self._load_same(top, bucket, n)
         out = _Fields.room(self._layout, n)
         if places is None:
             for _ in self._blocks(top, bucket, out):
                 pass
         else:
             self._choose(top, bucket, places, out)
-        scale = self._plan.target_scale
-        rows_ = _core.Rows(out.records, out.keys, out.targets, out.weights, scale)
-        return _core.make_bucket(self._codec, rows_, None, self._plan.classification)
+        return self._bucket(self._codec, out)
+
+    def _bucket(self, codec: _core.RowCodec, rows: _Fields) -> _core.Bucket:
+        source = _core.Rows(rows.records, rows.keys, rows.targets, rows.weights, self._plan.target_scale)
+        return _core.make_bucket(codec, source, None, self._plan.classification)
+
+    def _all_same(self, top: int, bucket: int) -> bool:
+        """Whether no two rows of a bucket can be told apart: then its trees are leaves."""
+        first: npt.NDArray[np.uint8] | None = None
+        for _, fields in self._blocks(top, bucket):
+            first = fields.records[0] if first is None else first
+            if (fields.records != first).any():
+                return False
+        return True
+
+    def _load_same(self, top: int, bucket: int, n: int) -> _core.Bucket:
+        """A bucket of equal rows, without their features: it may be far larger than any other."""
+        nothing = _core.RowCodec(_core.Profile(0))
+        out = _Fields.room(self._layout, n, nothing.record_bytes)
+        at = 0
+        for _, fields in self._blocks(top, bucket):
+            _copy(fields, out.part(slice(at, at := at + len(fields.keys))), records=False)
+        return self._bucket(nothing, out)
 
     def _choose(self, top: int, bucket: int, places: npt.NDArray[np.uint32], out: _Fields) -> None:
         seen = filled = 0
         for _, fields in self._blocks(top, bucket):
             rows = len(fields.keys)
             here = places[np.searchsorted(places, seen) : np.searchsorted(places, seen + rows)]
-            _copy(fields.part((here - np.uint32(seen)).astype(np.intp)), out.part(slice(filled, filled + len(here))))
+            _copy(
+                fields.part((here - np.uint32(seen)).astype(np.intp)),
+                out.part(slice(filled, filled + len(here))),
+            )
             seen, filled = seen + rows, filled + len(here)
 
     def split(self, top: int, bucket: int, route: Router, n_parts: int) -> None:
@@ -299,8 +323,9 @@ def _name(top: int) -> str:
     return f"top-{top:05d}.rows"
 
 
-def _copy(source: _Fields, to: _Fields) -> None:
-    to.records[:] = source.records
+def _copy(source: _Fields, to: _Fields, records: bool = True) -> None:
+    if records:
+        to.records[:] = source.records
     to.keys[:] = source.keys
     to.targets[:] = source.targets
     if to.weights is not None and source.weights is not None:

@@ -56,8 +56,9 @@ def distribute(
             group = store.begin_group()
             rows = 0
             waiting: deque[Future[None]] = deque()
-            place = reading.place
-            for chunk, place in group_chunks:
+            place = start[0]
+            for chunk, behind in group_chunks:
+                place = behind
                 if len(waiting) > plan.n_jobs:
                     waiting.popleft().result()
                 waiting.append(pool.submit(put, group, rows, chunk))

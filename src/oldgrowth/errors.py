@@ -1,7 +1,10 @@
 """Every error that a user can cause, each with a sentence that says what, where and which knob."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 
 class OldgrowthError(ValueError):
@@ -62,6 +65,48 @@ class TooManyRowsError(DataError):
 
     def __init__(self, n_rows: int, limit: int) -> None:
         super().__init__(f"X has {n_rows} rows, but at most {limit} can be trained on in memory.")
+
+
+class ModelFileError(OldgrowthError):
+    """A file that a forest cannot be read from."""
+
+
+class NotAModelFileError(ModelFileError):
+    """The file is something else."""
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(f"{path} is not a forest saved by oldgrowth: it begins with other bytes.")
+
+
+class NewerModelFileError(ModelFileError):
+    """The file has a format that this version does not know."""
+
+    def __init__(self, path: str | Path, version: int, known: int) -> None:
+        super().__init__(
+            f"{path} has format version {version}, but this oldgrowth reads versions up to {known}: "
+            "a newer oldgrowth is needed."
+        )
+
+
+class TruncatedModelFileError(ModelFileError):
+    """The file ends too early."""
+
+    def __init__(self, path: str | Path, size: int, wanted: int) -> None:
+        super().__init__(
+            f"{path} is truncated: {size:,} of {wanted:,} bytes are there. Copy or save it again."
+        )
+
+
+class CorruptedModelFileError(ModelFileError):
+    """The file does not hold what was written to it; `section` says where."""
+
+    def __init__(self, path: str | Path, section: str, what: str) -> None:
+        super().__init__(f"{path} is corrupted in its section {section}: {what}. Copy or save it again.")
+        self.section = section
+
+
+class UnsavableError(OldgrowthError):
+    """A forest holds something that its file cannot."""
 
 
 class MissingExtraError(OldgrowthError):
@@ -241,8 +286,8 @@ class SpillFullError(SpillDirectoryError):
 
     def __init__(self, path: object, needed: int, used: int, free: int) -> None:
         super().__init__(
-            f"The disk with {path} is full: {needed:,} more bytes were needed, {used:,} are used by this fit, "
-            f"{free:,} are free. Free some, choose another spill_dir, or a lower spill_limit."
+            f"The disk with {path} is full: {needed:,} more bytes were needed, {used:,} are used by this "
+            f"fit, {free:,} are free. Free some, choose another spill_dir, or a lower spill_limit."
         )
 
 
@@ -251,7 +296,8 @@ class DirectoryInUseError(OldgrowthError):
 
     def __init__(self, path: object) -> None:
         super().__init__(
-            f"checkpoint_dir={str(path)!r} is in use by another process: wait for it, or choose another directory."
+            f"checkpoint_dir={str(path)!r} is in use by another process: wait for it, or choose another "
+            "directory."
         )
 
 
@@ -270,8 +316,8 @@ class UnseenLabelError(DataError):
 
     def __init__(self, label: object, row: int) -> None:
         super().__init__(
-            f"The data changed while it was read: row {row} has the label {label!r} in the second pass, which "
-            "no row had in the first. Do not write to the data during fit."
+            f"The data changed while it was read: row {row} has the label {label!r} in the second pass, "
+            "which no row had in the first. Do not write to the data during fit."
         )
 
 
@@ -301,6 +347,7 @@ class DiskTooSmallError(SpillDirectoryError):
 
     def __init__(self, path: object, needed: int, free: int, limit: int) -> None:
         super().__init__(
-            f"About {needed / 1e9:,.3g} GB of disk are needed in {path}, {free / 1e9:,.3g} GB are free and the "
-            f"spill_limit is {limit / 1e9:,.3g} GB: choose a spill_dir with more room, or a higher spill_limit."
+            f"About {needed / 1e9:,.3g} GB of disk are needed in {path}, {free / 1e9:,.3g} GB are free and "
+            f"the spill_limit is {limit / 1e9:,.3g} GB: choose a spill_dir with more room, or a higher "
+            "spill_limit."
         )

@@ -61,18 +61,18 @@ class RandomForestClassifier(Classifier):
     store : str, default "auto"
         Where buckets are kept: "memory", "disk", or "auto": in memory if all fits the limit.
     memory_limit : int | float | str, default "auto"
-        What the process may take: bytes, a size like "2GB", or a share of the machine's memory. "auto" is 80 %
-        of what is free.
+        What the process may take: bytes, a size like "2GB", or a share of the machine's memory. "auto" is
+        80 % of what is free.
     spill_dir : path | None, default None
         Where a private directory for buckets is made; None takes the system's place for temporary files.
     spill_limit : int | float | str, default "auto"
-        What the buckets may take on disk, as memory_limit; more rounds are made if it is too little for all top
-        trees at once. "auto" is 80 % of what is free.
+        What the buckets may take on disk, as memory_limit; more rounds are made if it is too little for all
+        top trees at once. "auto" is 80 % of what is free.
     chunk_size : int | str, default "auto"
         Rows read at a time; does not change the forest. "auto" is about 32 MB, or less if memory is short.
     checkpoint_dir : path | None, default None
-        A directory in which an interrupted fit leaves its work; a fit of the same data with the same parameters
-        takes it up there.
+        A directory in which an interrupted fit leaves its work; a fit of the same data with the same
+        parameters takes it up there.
     voting : str, default "soft"
         "soft" averages the class shares of the leaves, "hard" counts each tree's majority as in the paper.
 
@@ -185,18 +185,18 @@ class RandomForestRegressor(Regressor):
     store : str, default "auto"
         Where buckets are kept: "memory", "disk", or "auto": in memory if all fits the limit.
     memory_limit : int | float | str, default "auto"
-        What the process may take: bytes, a size like "2GB", or a share of the machine's memory. "auto" is 80 %
-        of what is free.
+        What the process may take: bytes, a size like "2GB", or a share of the machine's memory. "auto" is
+        80 % of what is free.
     spill_dir : path | None, default None
         Where a private directory for buckets is made; None takes the system's place for temporary files.
     spill_limit : int | float | str, default "auto"
-        What the buckets may take on disk, as memory_limit; more rounds are made if it is too little for all top
-        trees at once. "auto" is 80 % of what is free.
+        What the buckets may take on disk, as memory_limit; more rounds are made if it is too little for all
+        top trees at once. "auto" is 80 % of what is free.
     chunk_size : int | str, default "auto"
         Rows read at a time; does not change the forest. "auto" is about 32 MB, or less if memory is short.
     checkpoint_dir : path | None, default None
-        A directory in which an interrupted fit leaves its work; a fit of the same data with the same parameters
-        takes it up there.
+        A directory in which an interrupted fit leaves its work; a fit of the same data with the same
+        parameters takes it up there.
 
     Attributes
     ----------
@@ -305,18 +305,18 @@ class ExtraTreesClassifier(Classifier):
     store : str, default "auto"
         Where buckets are kept: "memory", "disk", or "auto": in memory if all fits the limit.
     memory_limit : int | float | str, default "auto"
-        What the process may take: bytes, a size like "2GB", or a share of the machine's memory. "auto" is 80 %
-        of what is free.
+        What the process may take: bytes, a size like "2GB", or a share of the machine's memory. "auto" is
+        80 % of what is free.
     spill_dir : path | None, default None
         Where a private directory for buckets is made; None takes the system's place for temporary files.
     spill_limit : int | float | str, default "auto"
-        What the buckets may take on disk, as memory_limit; more rounds are made if it is too little for all top
-        trees at once. "auto" is 80 % of what is free.
+        What the buckets may take on disk, as memory_limit; more rounds are made if it is too little for all
+        top trees at once. "auto" is 80 % of what is free.
     chunk_size : int | str, default "auto"
         Rows read at a time; does not change the forest. "auto" is about 32 MB, or less if memory is short.
     checkpoint_dir : path | None, default None
-        A directory in which an interrupted fit leaves its work; a fit of the same data with the same parameters
-        takes it up there.
+        A directory in which an interrupted fit leaves its work; a fit of the same data with the same
+        parameters takes it up there.
     voting : str, default "soft"
         "soft" averages the class shares of the leaves, "hard" counts each tree's majority as in the paper.
 
@@ -431,18 +431,18 @@ class ExtraTreesRegressor(Regressor):
     store : str, default "auto"
         Where buckets are kept: "memory", "disk", or "auto": in memory if all fits the limit.
     memory_limit : int | float | str, default "auto"
-        What the process may take: bytes, a size like "2GB", or a share of the machine's memory. "auto" is 80 %
-        of what is free.
+        What the process may take: bytes, a size like "2GB", or a share of the machine's memory. "auto" is
+        80 % of what is free.
     spill_dir : path | None, default None
         Where a private directory for buckets is made; None takes the system's place for temporary files.
     spill_limit : int | float | str, default "auto"
-        What the buckets may take on disk, as memory_limit; more rounds are made if it is too little for all top
-        trees at once. "auto" is 80 % of what is free.
+        What the buckets may take on disk, as memory_limit; more rounds are made if it is too little for all
+        top trees at once. "auto" is 80 % of what is free.
     chunk_size : int | str, default "auto"
         Rows read at a time; does not change the forest. "auto" is about 32 MB, or less if memory is short.
     checkpoint_dir : path | None, default None
-        A directory in which an interrupted fit leaves its work; a fit of the same data with the same parameters
-        takes it up there.
+        A directory in which an interrupted fit leaves its work; a fit of the same data with the same
+        parameters takes it up there.
 
     Attributes
     ----------
@@ -540,15 +540,15 @@ class SubsetForestClassifier(Classifier):
     subset_size : int | str, default "auto"
         Rows that each tree is grown on; "auto" is 30,000, or a 60th of all rows if that is more.
     memory_limit : int | float | str, default "auto"
-        What the process may take: bytes, a size like "2GB", or a share of the machine's memory. "auto" is 80 %
-        of what is free.
+        What the process may take: bytes, a size like "2GB", or a share of the machine's memory. "auto" is
+        80 % of what is free.
     spill_dir : path | None, default None
         Where sampled rows go that do not fit memory; None takes the system's place for temporary files.
     chunk_size : int | str, default "auto"
         Rows read at a time; does not change the forest. "auto" is about 32 MB, or less if memory is short.
     checkpoint_dir : path | None, default None
-        A directory in which an interrupted fit leaves its work; a fit of the same data with the same parameters
-        takes it up there.
+        A directory in which an interrupted fit leaves its work; a fit of the same data with the same
+        parameters takes it up there.
     voting : str, default "soft"
         "soft" averages the class shares of the leaves, "hard" counts each tree's majority as in the paper.
 
@@ -642,15 +642,15 @@ class SubsetForestRegressor(Regressor):
     subset_size : int | str, default "auto"
         Rows that each tree is grown on; "auto" is 30,000, or a 60th of all rows if that is more.
     memory_limit : int | float | str, default "auto"
-        What the process may take: bytes, a size like "2GB", or a share of the machine's memory. "auto" is 80 %
-        of what is free.
+        What the process may take: bytes, a size like "2GB", or a share of the machine's memory. "auto" is
+        80 % of what is free.
     spill_dir : path | None, default None
         Where sampled rows go that do not fit memory; None takes the system's place for temporary files.
     chunk_size : int | str, default "auto"
         Rows read at a time; does not change the forest. "auto" is about 32 MB, or less if memory is short.
     checkpoint_dir : path | None, default None
-        A directory in which an interrupted fit leaves its work; a fit of the same data with the same parameters
-        takes it up there.
+        A directory in which an interrupted fit leaves its work; a fit of the same data with the same
+        parameters takes it up there.
 
     Attributes
     ----------

@@ -49,13 +49,17 @@ def fit_forest(
     verbose: int,
     use_oob: Callable[[Iterator[OobRows]], Any],
 ) -> Fitted:
-    expected = planner.expect(rows.n_rows, rows.n_features)  # refuses what is not possible before any work is done
+    expected = planner.expect(
+        rows.n_rows, rows.n_features
+    )  # refuses what is not possible before any work is done
     chunk_rows = chunk_rows_for(expected, limits, rows.n_features, planner.chunk_size_given)
     expect_means(planner.narrowest(rows.n_rows, rows.n_features), rows, limits, chunk_rows)
     recorder = Recorder(verbose, limits.memory)
     with Space(limits.spill_dir, limits.checkpoint_dir) as space, _pool(expected.n_jobs) as pool:
         recorder.space = space
-        begun = space.checkpoint().begin(planner.identity() | {"data": rows.fingerprint() if space.lasting else {}})
+        begun = space.checkpoint().begin(
+            planner.identity() | {"data": rows.fingerprint() if space.lasting else {}}
+        )
         planner.seed = begun["seed"]
         expected = replace(expected, seed=planner.seed, chunk_size=chunk_rows)
         with recorder.stage("sample", rows.n_rows, rows.nbytes) as progress:
@@ -71,7 +75,9 @@ def fit_forest(
         tops, bucket_sizes = fitting.grow_bottom_trees(tops)
         with recorder.stage("assemble", n) as progress:
             spilled = space.get() if fitting.on_disk else None
-            made = assemble(rows.n_features, plan.n_classes, tops, plan.trees_of_tops(n), fitting.trees, spilled)
+            made = assemble(
+                rows.n_features, plan.n_classes, tops, plan.trees_of_tops(n), fitting.trees, spilled
+            )
             progress.advance(n)
         oob = use_oob(fitting.out_of_bag(made.forest)) if plan.oob else None
         _complete(recorder.report, sampled, plan, means, made, bucket_sizes)
@@ -82,7 +88,13 @@ class _Fitting:
     """Distributing and growing, by the means chosen."""
 
     def __init__(
-        self, sampled: Sampled, plan: Plan, means: Means, space: Space, pool: ThreadPoolExecutor, recorder: Recorder
+        self,
+        sampled: Sampled,
+        plan: Plan,
+        means: Means,
+        space: Space,
+        pool: ThreadPoolExecutor,
+        recorder: Recorder,
     ) -> None:
         self._sampled, self._plan, self._means = sampled, plan, means
         self._space, self._pool, self._recorder = space, pool, recorder
@@ -125,7 +137,15 @@ class _Fitting:
             numbers = range(first, min(first + step, len(tops)))
             with self._recorder.stage("distribute", self._n, self._sampled.rows.nbytes) as progress:
                 done = distribute_round(
-                    numbers, self._sampled, tops, self._plan, self._means, space, self._pool, progress, self.trees
+                    numbers,
+                    self._sampled,
+                    tops,
+                    self._plan,
+                    self._means,
+                    space,
+                    self._pool,
+                    progress,
+                    self.trees,
                 )
             self._recorder.report.buckets_split += done.n_split
             for i in numbers:
@@ -151,7 +171,9 @@ class _Fitting:
 
     def _make_oob(self) -> OutOfBag:
         n, plan = self._n, self._plan
-        if plan.subsets or (not self.on_disk and n * (8 * (plan.n_classes or 1) + 12) <= self._means.oob_bytes):
+        if plan.subsets or (
+            not self.on_disk and n * (8 * (plan.n_classes or 1) + 12) <= self._means.oob_bytes
+        ):
             return OobInMemory(n, plan)
         return OobOnDisk(n, plan, self._space.get(), self._means.oob_bytes)
 

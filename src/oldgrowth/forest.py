@@ -15,7 +15,7 @@ from .grown_trees import GrownTrees
 from .top_tree import TopTree
 from .workspace import Workspace
 
-_ARRAYS = (
+ARRAYS = (
     "top_nodes",
     "top_start",
     "bucket_start",
@@ -53,7 +53,7 @@ class Forest:
         self._core = _core.Forest(n_features, n_classes, **arrays, trusted=trusted)
 
     def __getattr__(self, name: str) -> npt.NDArray[Any]:
-        if name in _ARRAYS:
+        if name in ARRAYS:
             return self._arrays[name]
         raise AttributeError(name)
 
@@ -75,7 +75,7 @@ class Forest:
     def digest(self) -> str:
         """A hash of every bit of the model."""
         digest = hashlib.sha256(f"{self.n_features} {self.n_classes}".encode())
-        for name in _ARRAYS:
+        for name in ARRAYS:
             digest.update(name.encode())
             for first in range(0, len(self._arrays[name]), _HASHED_AT_ONCE):
                 digest.update(self._arrays[name][first : first + _HASHED_AT_ONCE].tobytes())

@@ -73,11 +73,12 @@ def grow(
     Buckets of `rows_at_once` rows together are in memory at a time, or a single larger one.
     """
     tasks = tasks_of(store, tops, trees_of_tops)
+    n_features = max((len(top.importances) for top in tops.values()), default=0)
     large = _LARGE_SHARE * sum(task.rows for task in tasks) / plan.n_jobs
     left = [part for task in tasks if (part := _not_grown(task, trees)) is not None]
     unfinished = {task.top for task in left}
     weights = _class_weights(store, [t for t in tasks if t.top in unfinished], plan, pool)
-    growing = _Growing(store, plan, trees, oob, weights)
+    growing = _Growing(store, plan, trees, oob, weights, n_features)
     progress.advance(_rows_of_trees(tasks) - _rows_of_trees(left))
     shared = [t for t in left if t.rows > large and len(t.trees) > 1 and plan.n_jobs > 1]
     open_tasks = Counter(task.top for task in left)
@@ -172,6 +173,7 @@ class _Growing:
     trees: GrownTrees
     oob: OutOfBag | None
     class_weights: list[list[float]]
+    n_features: int
 
     def grow(self, task: Task, bucket: _core.Bucket | None) -> None:
         plan = self.plan
@@ -181,18 +183,25 @@ class _Growing:
         bootstrap = _core.Bootstrap(plan.bootstrap, plan.sample_mean, plan.seed)
         for run in _runs(task.trees):
             votes = self.oob.votes(bucket) if self.oob is not None else None
+            core = None if votes is None else votes.core
             grown = []
             for tree in run:
                 number = task.first_tree + tree
                 weights = self.class_weights[number]
                 found = _core.grow_bottom(
-                    bucket, rules, bootstrap, number, task.bucket, task.depth, weights, votes and votes.core
+                    bucket, rules, bootstrap, number, task.bucket, task.depth, weights, core
                 )
-                grown.append(BottomTree(*found))
+                grown.append(BottomTree(*found) if len(found[2]) else self._only_leaf(*found))
             if self.oob is not None and votes is not None:  # before the trees: they say that all is done
                 numbers = self.store.numbers(task.top, task.bucket)
                 self.oob.add(task.top, task.bucket, run, numbers, votes)
             self.trees.add(task.top, task.bucket, run.start, grown)
+
+    def _only_leaf(
+        self, nodes: npt.NDArray[np.uint64], table: npt.NDArray[np.float32], _: object, depth: int
+    ) -> BottomTree:
+        """A tree on rows that were loaded without their features, since they are all equal."""
+        return BottomTree(nodes, table, np.zeros(self.n_features), depth)
 
 
 def _runs(trees: tuple[int, ...]) -> Iterator[range]:

@@ -87,7 +87,9 @@ class TreesOnDisk(GrownTrees):
             for i in range(entry.trees):
                 head = np.empty(_TREE.size, dtype=np.uint8)
                 self._log.read(offset, head)
-                offset = self._remember((entry.top, entry.bucket, entry.first_tree + i), offset, head.tobytes())
+                offset = self._remember(
+                    (entry.top, entry.bucket, entry.first_tree + i), offset, head.tobytes()
+                )
 
     def add(self, top: int, bucket: int, first_tree: int, trees: list[BottomTree]) -> None:
         parts, heads = [], []

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from . import _core
 from .errors import DamagedBlockError
-from .training_rows import Chunk, Taken
 from .space import Space
+from .training_rows import Chunk, Taken
 
 FILE = "sample.rows"
 _TYPES = [np.dtype(name) for name in ("u1", "<i2", "<u2", "<f4")]
@@ -94,7 +94,8 @@ class KeptRows:
             "targets": np.concatenate([np.zeros(0), *(part.targets for part in parts)]),
             "weights": np.concatenate([part.weights for part in parts]) if weighted else np.zeros(0),  # type: ignore[misc]
             "parts": np.array(
-                [(len(part.rows), _TYPES.index(part.dtype), part.offset, part.crc) for part in parts], np.int64
+                [(len(part.rows), _TYPES.index(part.dtype), part.offset, part.crc) for part in parts],
+                np.int64,
             ).reshape(-1, 4),
         }
 

@@ -66,7 +66,9 @@ def _told_apart(y: npt.NDArray[Any] | CodedLabels) -> tuple[npt.NDArray[Any], np
     if y.dtype.kind in "ui" and len(y):
         low = int(y.min())
         if int(y.max()) - low < _COUNTED_SPAN:
-            shifted = (y.astype(np.int64) - low) if y.dtype != np.uint64 else (y - np.uint64(low)).astype(np.int64)
+            shifted = (
+                (y.astype(np.int64) - low) if y.dtype != np.uint64 else (y - np.uint64(low)).astype(np.int64)
+            )
             present = np.bincount(shifted) > 0
             found = np.flatnonzero(present)
             return (found + low).astype(y.dtype), (np.cumsum(present) - 1)[shifted]

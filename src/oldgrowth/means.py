@@ -69,7 +69,9 @@ def limits_of(params: dict[str, Any]) -> Limits:
         spill_limit = size_of("spill_limit", given, shutil.disk_usage(_existing(paths[0])).total)
     memory = params["memory_limit"]
     auto = isinstance(memory, str) and memory == "auto"
-    return Limits(store, memory_limit_of(memory), not auto, resident_memory(), paths[0], spill_limit, paths[1])
+    return Limits(
+        store, memory_limit_of(memory), not auto, resident_memory(), paths[0], spill_limit, paths[1]
+    )
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,15 @@ class Sizes:
         n_tops = len(plan.trees_of_tops(n_rows))
         outputs = plan.n_classes or 1
         return Sizes(
-            n_rows, rows.n_features, n_tops, plan.n_estimators, outputs, record, row, plan.oob, rows.random_access
+            n_rows,
+            rows.n_features,
+            n_tops,
+            plan.n_estimators,
+            outputs,
+            record,
+            row,
+            plan.oob,
+            rows.random_access,
         )
 
     @property

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 import sys
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 from . import _core
+from .checks import is_real, is_whole
 from .errors import ParameterError
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
@@ -24,9 +24,9 @@ def size_of(name: str, value: Any, whole: int) -> int:
     if isinstance(value, str) and (match := _SIZE.fullmatch(value)):
         number, unit = match.groups()
         return int(float(number) * _UNITS[(unit or "").upper()])
-    if isinstance(value, Integral) and not isinstance(value, bool) and value > 0:
+    if is_whole(value) and value > 0:
         return int(value)
-    if isinstance(value, Real) and not isinstance(value, Integral) and 0 < value <= 1:
+    if is_real(value) and not is_whole(value) and 0 < value <= 1:
         return int(value * whole)
     raise ParameterError(name, value, "a size like '2GB', a number of bytes, a share in (0, 1] or 'auto'")
 

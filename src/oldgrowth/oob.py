@@ -63,9 +63,7 @@ class OutOfBag(ABC):
         return Votes(sums, trees, bucket.targets(plan.target_scale), core)
 
     @abstractmethod
-    def add(
-        self, top: int, bucket: int, trees: range, numbers: npt.NDArray[np.uint32], votes: Votes
-    ) -> None:
+    def add(self, top: int, bucket: int, trees: range, numbers: npt.NDArray[np.uint32], votes: Votes) -> None:
         """What these trees of a bucket say of its rows, which have these numbers."""
 
     @abstractmethod
@@ -85,9 +83,7 @@ class OobInMemory(OutOfBag):
         self._targets = np.zeros(n_rows)
         self._lock = threading.Lock()
 
-    def add(
-        self, top: int, bucket: int, trees: range, numbers: npt.NDArray[np.uint32], votes: Votes
-    ) -> None:
+    def add(self, top: int, bucket: int, trees: range, numbers: npt.NDArray[np.uint32], votes: Votes) -> None:
         with self._lock:  # buckets of other top trees have the same rows
             self._sums[numbers] += votes.sums
             self._trees[numbers] += votes.trees
@@ -129,7 +125,7 @@ class OobInMemory(OutOfBag):
 
 
 class OobOnDisk(OutOfBag):
-    """Each bucket's votes are logged in the order of its rows, then added up for one range of rows after another."""
+    """Each bucket's votes are logged in the order of its rows, then added up range of rows by range."""
 
     def __init__(self, n_rows: int, plan: Plan, space: Workspace, most_bytes: int) -> None:
         super().__init__(n_rows, plan)
@@ -138,9 +134,7 @@ class OobOnDisk(OutOfBag):
         self._range = max(_FEWEST_ROWS, most_bytes // (4 * self._row_bytes))  # rows added up at a time
         self._edges = np.arange(0, n_rows + self._range, self._range)
 
-    def add(
-        self, top: int, bucket: int, trees: range, numbers: npt.NDArray[np.uint32], votes: Votes
-    ) -> None:
+    def add(self, top: int, bucket: int, trees: range, numbers: npt.NDArray[np.uint32], votes: Votes) -> None:
         packed = np.empty((len(numbers), self._row_bytes), dtype=np.uint8)
         packed[:, :4] = numbers.view(np.uint8).reshape(-1, 4)
         packed[:, 4:8] = votes.trees.view(np.uint8).reshape(-1, 4)
@@ -181,7 +175,7 @@ class OobOnDisk(OutOfBag):
 
     def _cuts(self, offset: int, n: int) -> list[int]:
         """Where in an entry each range of rows begins; its rows are in order."""
-        cuts = []
+        cuts: list[int] = []
         for edge in self._edges.tolist():
             low, high = cuts[-1] if cuts else 0, n
             while low < high:

@@ -18,7 +18,7 @@ Metric = Callable[[npt.NDArray[Any], npt.NDArray[Any]], float]
 
 
 class OobScorer:
-    """Goes through out-of-bag predictions once; keeps them only if they are wanted or a metric needs them all."""
+    """Goes through out-of-bag predictions once; keeps them only if wanted, or if a metric needs them."""
 
     def __init__(self, classes: Callable[[], npt.NDArray[Any] | None], metric: Any, keep: bool) -> None:
         self._classes = classes  # known when the rows were read

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from numbers import Integral, Real
-from typing import Any, TypeGuard
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from . import _core
 from ._version import __version__
+from .checks import flag, is_real, is_whole, one_of, real, whole
 from .errors import ParameterError
 from .facts import Facts
 from .plan import (
@@ -30,46 +31,11 @@ from .plan import (
 )
 
 
-def _is_whole(value: Any) -> TypeGuard[int]:
-    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
-
-
-def _is_real(value: Any) -> TypeGuard[float]:
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-
-
-def whole(name: str, value: Any, low: int) -> int:
-    """A whole number that is at least `low`."""
-    if _is_whole(value) and value >= low:
-        return min(int(value), 2**62)
-    raise ParameterError(name, value, f"a whole number of at least {low}")
-
-
-def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
-    if _is_real(value) and low <= value <= high and math.isfinite(value):
-        return float(value)
-    bounds = f"at least {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
-    raise ParameterError(name, value, f"a number {bounds}")
-
-
-def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
-    if any(value is c or (isinstance(value, str) and value == c) for c in choices):
-        return value
-    listed = ", ".join(repr(c) for c in choices)
-    raise ParameterError(name, value, f"one of {listed}" if len(choices) > 1 else listed)
-
-
-def flag(name: str, value: Any) -> bool:
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    raise ParameterError(name, value, "True or False")
-
-
 def rows_or_share(name: str, value: Any, n: int, low: int) -> int:
     """A number of rows: whole, or a share of all of them as a float."""
-    if _is_real(value) and not isinstance(value, Integral) and 0 < value <= 1:
+    if is_real(value) and not isinstance(value, Integral) and 0 < value <= 1:
         return max(low, math.ceil(value * n))
-    if _is_whole(value) and value >= low:
+    if is_whole(value) and value >= low:
         return min(int(value), 2**62)
     raise ParameterError(name, value, f"a whole number of at least {low} or a share in (0, 1]")
 
@@ -80,9 +46,9 @@ def features_per_split(name: str, value: Any, n_features: int) -> int:
         return n_features
     if isinstance(value, str) and value in ("sqrt", "log2"):
         return max(1, int(math.sqrt(n_features) if value == "sqrt" else math.log2(n_features)))
-    if _is_whole(value) and value >= 1:
+    if is_whole(value) and value >= 1:
         return min(int(value), n_features)
-    if _is_real(value) and 0 < value <= 1:
+    if is_real(value) and 0 < value <= 1:
         return max(1, int(value * n_features))
     raise ParameterError(
         name, value, "'sqrt', 'log2', None, a whole number of at least 1 or a share in (0, 1]"
@@ -143,7 +109,10 @@ def make_plan(
         n,
         rows_limit if subsets else n,
         _auto(
-            size_name, params[size_name], auto_subset_size(n) if subsets else auto_top_sample(n, bucket_size), 2
+            size_name,
+            params[size_name],
+            auto_subset_size(n) if subsets else auto_top_sample(n, bucket_size),
+            2,
         ),
     )
     check_limits(n, d, bucket_size)

@@ -6,14 +6,13 @@ Needs matplotlib, the extra `plot`; importing this module does not.
 from __future__ import annotations
 
 import io
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .new_file import new_file
 from .scene import Bools, Labels, Scene
 
 _COLOURS = ("#2f6b3c", "#a8cf6f", "#efd06b", "#3b7fb8", "#c9483f", "#b08a62", "#7b2cbf")
@@ -59,7 +58,8 @@ def save_picture(
     _words(figure, scene, title, page)
     image_file = io.BytesIO()
     figure.savefig(image_file, format=path.suffix.lower().lstrip("."))
-    _write(path, image_file.getvalue())
+    with new_file(path) as file:
+        file.write(image_file.getvalue())
 
 
 class _Page:
@@ -180,22 +180,3 @@ def _words(figure: Any, scene: Scene, title: str, page: _Page) -> None:
         handles=handles, loc="center", ncols=len(handles), frameon=False, fontsize=13, handlelength=1.1,
         columnspacing=2.0, bbox_to_anchor=(0.5, page.down(page.height - 0.38)), labelcolor=_INK,
     )  # fmt: skip
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Under a temporary name first, so that nothing half-written ever has the final one."""
-    temporary = None
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-        temporary = Path(name)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(0o644)  # temporary files are private, pictures are not
-        temporary.replace(path)
-    except OSError as error:  # the person knows the final name, not the temporary one
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)

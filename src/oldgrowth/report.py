@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -66,12 +66,21 @@ class FitReport:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"seconds": self.seconds}
 
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> FitReport:
+        """The report that gave `as_dict()`; what another version has more or less is passed over."""
+        known = _known(cls, values)
+        known["stages"] = [StageReport(**_known(StageReport, stage)) for stage in known.get("stages", [])]
+        return cls(**known)
+
     def __str__(self) -> str:
-        lines = [f"{'stage':<12}{'rows':>14}{'seconds':>10}{'share':>8}{'read':>10}{'written':>10}{'peak':>10}"]
+        lines = [
+            f"{'stage':<12}{'rows':>14}{'seconds':>10}{'share':>8}{'read':>10}{'written':>10}{'peak':>10}"
+        ]
         total = self.seconds or 1.0
         lines += [
-            f"{s.name:<12}{s.rows:>14,}{s.seconds:>10.3f}{s.seconds / total:>8.1%}{human_bytes(s.bytes_read):>10}"
-            f"{human_bytes(s.bytes_written):>10}{human_bytes(s.peak_memory):>10}"
+            f"{s.name:<12}{s.rows:>14,}{s.seconds:>10.3f}{s.seconds / total:>8.1%}"
+            f"{human_bytes(s.bytes_read):>10}{human_bytes(s.bytes_written):>10}{human_bytes(s.peak_memory):>10}"
             for s in self.stages
         ]
         lines.append(f"{'total':<12}{self.rows:>14,}{self.seconds:>10.3f}{1:>8.1%}")
@@ -94,6 +103,10 @@ class FitReport:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def _known(cls: type[FitReport | StageReport], values: dict[str, Any]) -> dict[str, Any]:
+    return {f.name: values[f.name] for f in fields(cls) if f.name in values}
 
 
 class Recorder:

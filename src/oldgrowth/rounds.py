@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -93,7 +94,7 @@ def distribute_round(
 def _save_split(checkpoint: Checkpoint, name: str, done: Round) -> None:
     if not checkpoint.active:
         return
-    arrays = {}
+    arrays: dict[str, npt.NDArray[Any]] = {}
     for i, top in done.tops.items():
         arrays |= {f"{i}_{key}": array for key, array in vars(top).items()}
         arrays[f"{i}_owners"] = done.store.owners(i)
@@ -110,7 +111,7 @@ def _reopened(
     space: Workspace,
     trees: GrownTrees,
 ) -> Round:
-    """A round that was distributed and split by another process; top trees that are grown have no files left."""
+    """A round that another process distributed and split; top trees that are grown have no files left."""
     arrays, values = found
     tops = {i: TopTree(*(arrays[f"{i}_{key}"] for key in TopTree.__annotations__)) for i in numbers}  # type: ignore[arg-type]
     trees_of_tops = plan.trees_of_tops(sampled.facts.n_rows)

@@ -19,8 +19,8 @@ from .facts import FactFinder, Facts
 from .kept_rows import KeptRows
 from .plan import Plan
 from .progress import StageProgress
-from .training_rows import Chunk, Pass, Place, Taken, TrainingRows, read_ahead
 from .space import Space
+from .training_rows import Chunk, Pass, Place, Taken, TrainingRows, read_ahead
 
 _STATE = "sample"
 _SAVE_EVERY_SECONDS = 5.0
@@ -129,7 +129,9 @@ class _Found:
         self._finder.restore(values["facts"])
         self._rows.restore_labels(values["labels"])
         if self.kept is not None:
-            self.kept.restore({k.removeprefix("kept_"): v for k, v in arrays.items() if k.startswith("kept_")})
+            self.kept.restore(
+                {k.removeprefix("kept_"): v for k, v in arrays.items() if k.startswith("kept_")}
+            )
         self.complete = values["complete"]
         return Place(**values["place"])
 

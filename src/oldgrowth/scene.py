@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .checks import whole
 from .errors import DataError, ParameterError
-from .params import whole
 
 BAND_NAMES = ("blue", "green", "red", "near infrared", "short-wave 1", "short-wave 2")
 MIN_SIDE = 100

@@ -67,7 +67,9 @@ class StreamedRows(TrainingRows):
 
     def _targets(self, batch: Batch) -> npt.NDArray[np.float64]:
         if batch.y is None:
-            raise DataError("The dataset has no target: name its column, as in open_dataset(source, target='label').")
+            raise DataError(
+                "The dataset has no target: name its column, as in open_dataset(source, target='label')."
+            )
         if self._coder is not None:
             return self._coder.code(batch.y, batch.first_row)
         if isinstance(batch.y, CodedLabels) or batch.y.dtype.kind not in "uifb":
@@ -75,5 +77,7 @@ class StreamedRows(TrainingRows):
         values = batch.y.astype(np.float64)
         if not np.isfinite(values).all():
             row = batch.first_row + int(np.flatnonzero(~np.isfinite(values))[0])
-            raise DataError(f"The target {self._dataset.target!r} is infinite or missing in row {row} of {batch.where}.")
+            raise DataError(
+                f"The target {self._dataset.target!r} is infinite or missing in row {row} of {batch.where}."
+            )
         return values

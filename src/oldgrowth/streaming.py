@@ -25,7 +25,9 @@ def columns_for(dataset: Dataset, n_features: int, names: npt.NDArray[np.object_
         wanted = [str(name) for name in names]
         return dataset if list(dataset.feature_names) == wanted else dataset.select(wanted)
     if dataset.n_features != n_features:
-        raise DataError(f"The dataset has {dataset.n_features} features, but the forest was trained on {n_features}.")
+        raise DataError(
+            f"The dataset has {dataset.n_features} features, but the forest was trained on {n_features}."
+        )
     return dataset
 
 
@@ -47,5 +49,7 @@ def predict_batches(
 def targets_of(batch: Batch, dataset: Dataset) -> npt.NDArray[Any]:
     """The targets of a batch as they are in the source."""
     if batch.y is None:
-        raise DataError("The dataset has no target: name its column, as in open_dataset(source, target='label').")
+        raise DataError(
+            "The dataset has no target: name its column, as in open_dataset(source, target='label')."
+        )
     return batch.y.decoded() if isinstance(batch.y, CodedLabels) else batch.y

@@ -16,7 +16,9 @@ import numpy.typing as npt
 from . import _core
 from .workspace import Workspace
 
-_HEADER = struct.Struct("<IIQQQII")  # magic, checksum of all that follows, size, top, bucket, first tree, trees
+_HEADER = struct.Struct(
+    "<IIQQQII"
+)  # magic, checksum of all that follows, size, top, bucket, first tree, trees
 _MAGIC = 0x4C54474F  # "OGTL"
 _CHECKED_FROM = 8
 _SYNC_EVERY_SECONDS = 1.0
@@ -46,7 +48,9 @@ class TaskLog:
         self._lock = threading.Lock()
         self._synced = time.monotonic()
 
-    def append(self, top: int, bucket: int, first_tree: int, trees: int, parts: list[npt.NDArray[np.uint8]]) -> Entry:
+    def append(
+        self, top: int, bucket: int, first_tree: int, trees: int, parts: list[npt.NDArray[np.uint8]]
+    ) -> Entry:
         size = sum(len(part) for part in parts)
         rest = _HEADER.pack(_MAGIC, 0, size, top, bucket, first_tree, trees)[_CHECKED_FROM:]
         crc = _core.crc32c(np.frombuffer(rest, dtype=np.uint8))

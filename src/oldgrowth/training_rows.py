@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from queue import Full, Queue
 from threading import Event, Thread
@@ -40,7 +40,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Place:
-    """How far a pass has come: the next row's number, its number in the source, the checksum of all before."""
+    """How far a pass is: the next row's number, its number in the source, the checksum of all before."""
 
     row: int = 0
     source_row: int = 0
@@ -85,7 +85,7 @@ class TrainingRows(ABC):
         """What was learned of the labels so far."""
         return {}
 
-    def restore_labels(self, state: dict[str, Any]) -> None:
+    def restore_labels(self, state: dict[str, Any]) -> None:  # noqa: B027 - not all learn labels
         """Go on from what was learned."""
 
     @abstractmethod
@@ -131,7 +131,7 @@ class Pass:
 T = TypeVar("T")
 
 
-def read_ahead(items: Iterator[T], depth: int = 1) -> Iterator[T]:
+def read_ahead(items: Iterator[T], depth: int = 1) -> Generator[T, None, None]:
     """The same items, read by a thread of its own that is up to `depth` of them ahead."""
     ready: Queue[tuple[T | None, BaseException | None]] = Queue(depth)
     stopped = Event()

@@ -44,7 +44,7 @@ class SpillFile:
     def append(self, data: npt.NDArray[np.uint8] | bytes) -> int:
         """Write at the end; returns where the bytes begin."""
         begin = self.size
-        view = memoryview(data).cast("B")
+        view = memoryview(data).cast("B")  # type: ignore[arg-type]
         while len(view) > 0:
             try:
                 written = os.pwrite(self._fd, view[:_MOST_AT_ONCE], self.size)
@@ -57,11 +57,13 @@ class SpillFile:
 
     def read(self, offset: int, out: npt.NDArray[np.uint8]) -> None:
         """Fill the array from here on."""
-        view = memoryview(out).cast("B")
+        view = memoryview(out).cast("B")  # type: ignore[arg-type]
         while len(view) > 0:
             got = os.preadv(self._fd, [view[:_MOST_AT_ONCE]], offset)
             if got == 0:
-                raise SpillDirectoryError(f"{self.path} ends at byte {offset}, before the rows written to it.")
+                raise SpillDirectoryError(
+                    f"{self.path} ends at byte {offset}, before the rows written to it."
+                )
             offset += got
             view = view[got:]
         self._space.bytes_read += len(out)
@@ -188,7 +190,8 @@ def spill_space(spill_dir: Path | None) -> Iterator[Workspace]:
         path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))  # readable by its owner alone
     except OSError as error:
         raise SpillDirectoryError(
-            f"spill_dir={str(parent)!r} cannot be used: {error.strerror}. Choose a directory that can be written to."
+            f"spill_dir={str(parent)!r} cannot be used: {error.strerror}. "
+            "Choose a directory that can be written to."
         ) from error
     lock = _locked(path / _LOCK)
     assert lock is not None

@@ -37,6 +37,10 @@ class Columns:
         return replace(self, features=features, every=False)
 
 
+class AllBut(tuple[str, ...]):
+    """Features: every column but these, target and weight."""
+
+
 def choose_columns(
     schema: pa.Schema, target: object, features: Sequence[str] | None, weight: object, where: str
 ) -> Columns:
@@ -49,8 +53,12 @@ def choose_columns(
     assert target is None or isinstance(target, str)
     assert weight is None or isinstance(weight, str)
     check_unique(schema, where)
-    if features is None:
-        chosen = tuple(name for name in schema.names if name not in (target, weight))
+    left_out = features if isinstance(features, AllBut) else ()
+    for name in left_out:
+        if name not in schema.names:
+            raise MissingColumnError(name, where, schema.names)
+    if features is None or isinstance(features, AllBut):
+        chosen = tuple(name for name in schema.names if name not in (target, weight, *left_out))
     else:
         chosen = tuple(features)
     columns = Columns(chosen, target, weight, features is None)

@@ -41,7 +41,7 @@ def type_class(kind: pa.DataType) -> str:
         ("bool", pa.types.is_boolean),
         ("text", pa.types.is_string),
         ("text", pa.types.is_large_string),
-        ("text", pa.types.is_string_view),
+        ("text", lambda kind: str(kind) == "string_view"),  # which older versions of pyarrow do not know
         ("null", pa.types.is_null),
     ):
         if test(kind):
@@ -133,6 +133,8 @@ def first_true(mask: pa.Array) -> int:
 
 
 def _coded(column: pa.Array, first_row: int, name: str, where: str) -> CodedLabels:
+    if str(column.type) == "string_view":
+        column = column.cast(pa.large_string())
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     codes = column.indices.to_numpy(zero_copy_only=False)
@@ -143,7 +145,12 @@ def _coded(column: pa.Array, first_row: int, name: str, where: str) -> CodedLabe
     if labels.null_count:
         null = first_true(labels.is_null())
         raise MissingLabelError(first_row + int(np.argmax(codes == null)), name, where)
-    return CodedLabels(codes, np.array(labels.to_pylist(), dtype=np.str_))
+    try:
+        return CodedLabels(codes, np.array(labels.to_pylist(), dtype=np.str_))
+    except UnicodeDecodeError as error:
+        raise ColumnTypeError(
+            name, where, f"{column.type}, but holds text that is not UTF-8", "target"
+        ) from error
 
 
 def _finite(

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .files import SourceFile
-from .labels import type_class
+from .table import labels_are_text
 from .table_files import FilesDataset
 
 EXTENSIONS = (".parquet", ".pq", ".parq")
@@ -45,7 +45,7 @@ class ParquetDataset(FilesDataset):
         ends = np.cumsum(counts)
         group = int(np.searchsorted(ends, skip, side="right"))
         at = int(ends[group - 1]) if group else 0
-        text = [name for name in names if type_class(self._schema.field(name).type) == "text"]
+        text = [name for name in names if name == self.target and labels_are_text(self._schema, name)]
         with closing(file.open_arrow()) as source:
             opened = pq.ParquetFile(
                 source,

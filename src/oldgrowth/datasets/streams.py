@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import queue
+import threading
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
@@ -70,11 +72,11 @@ class LazyFrameDataset(StreamDataset):
 
 
 def _collected(frame: Any, rows: int) -> Iterator[Any]:
-    if hasattr(frame, "collect_batches"):
-        yield from frame.collect_batches(chunk_size=rows, maintain_order=True)
+    if hasattr(frame, "sink_batches"):
+        yield from _sunk(frame, rows)
         return
     start = (
-        0  # an older polars: slices are pushed down to the scan, so that each reads little more than itself
+        0  # an older polars: a slice is pushed down to the scan, so that each reads little more than itself
     )
     while True:
         part = frame.slice(start, rows).collect()
@@ -82,6 +84,44 @@ def _collected(frame: Any, rows: int) -> Iterator[Any]:
             return
         yield part
         start += part.height
+
+
+def _sunk(frame: Any, rows: int) -> Iterator[Any]:
+    """The batches of a run in a thread, which waits while they are not fetched.
+
+    Not collect_batches: where the engine of polars panics, that ends as if there were no more rows.
+    """
+    results: queue.Queue[Any] = queue.Queue(maxsize=2)
+    abandoned = threading.Event()
+
+    def put(item: Any) -> bool:
+        """Whether to stop."""
+        while not abandoned.is_set():
+            try:
+                results.put(item, timeout=0.1)
+            except queue.Full:
+                continue
+            return False
+        return True
+
+    def run() -> None:
+        end: BaseException | None = None
+        try:
+            frame.sink_batches(put, chunk_size=rows, maintain_order=True)
+        except BaseException as error:  # noqa: BLE001 - raised again by the reader; a panic is no Exception
+            end = error
+        put(end)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        while (item := results.get()) is not None:
+            if isinstance(item, BaseException):
+                raise RuntimeError(str(item)) from item
+            yield item
+    finally:
+        abandoned.set()
+        thread.join()
 
 
 class ArrowStreamDataset(StreamDataset):

@@ -128,5 +128,5 @@ class TableDataset(Dataset):
         return {"features": list(columns.features), "target": columns.target, "weight": columns.weight}
 
 
-def labels_are_text(schema: pa.Schema, name: str | None) -> bool:
-    return name is not None and type_class(schema.field(name).type) == "text"
+def labels_are_text(schema: pa.Schema, name: str) -> bool:
+    return type_class(schema.field(name).type) == "text"

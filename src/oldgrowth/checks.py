@@ -1,0 +1,46 @@
+"""Checks of single values, each with an error that says what would do."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from .errors import ParameterError
+
+
+def is_whole(value: Any) -> TypeGuard[int]:
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def is_real(value: Any) -> TypeGuard[float]:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def whole(name: str, value: Any, low: int) -> int:
+    """A whole number that is at least `low`."""
+    if is_whole(value) and value >= low:
+        return min(int(value), 2**62)
+    raise ParameterError(name, value, f"a whole number of at least {low}")
+
+
+def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
+    if is_real(value) and low <= value <= high and math.isfinite(value):
+        return float(value)
+    bounds = f"at least {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
+    raise ParameterError(name, value, f"a number {bounds}")
+
+
+def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
+    if any(value is c or (isinstance(value, str) and value == c) for c in choices):
+        return value
+    listed = ", ".join(repr(c) for c in choices)
+    raise ParameterError(name, value, f"one of {listed}" if len(choices) > 1 else listed)
+
+
+def flag(name: str, value: Any) -> bool:
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise ParameterError(name, value, "True or False")

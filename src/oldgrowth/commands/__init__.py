@@ -1,0 +1,1 @@
+"""The work of the subcommands of `oldgrowth`, one module each; cli.py reads their options."""

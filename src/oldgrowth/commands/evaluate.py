@@ -1,0 +1,116 @@
+"""`oldgrowth evaluate`: how well a forest predicts rows whose target is known."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+from rich.table import Table
+
+from ..datasets.base import Batch
+from ..datasets.labels import CodedLabels
+from ..errors import DataError
+from ..model_file import load
+from .scores import Confusion, Errors
+from .show import print_json, share, table
+from .sources import Predictor, Source, batch_rows, shown_batches
+
+_MOST_COLUMNS, _MOST_NAMED = 12, 10
+
+
+def run_evaluate(
+    model_path: Path,
+    source: Source,
+    target: str,
+    features: tuple[str, ...] | None,
+    rows: int | None,
+    jobs: int | None,
+    quiet: bool,
+    as_json: bool,
+    console: Console,
+) -> None:
+    started = time.perf_counter()
+    model = load(model_path)
+    data = source.open_for(model, target, features)
+    predictor = Predictor(model, jobs)
+    scored: Any = Confusion(model.classes_) if hasattr(model, "classes_") else Errors()
+    rows = rows or batch_rows(model.n_features_in_, model.forest_.n_outputs)
+    with closing(shown_batches("evaluate", data, rows, (), quiet)) as batches:
+        for batch in batches:
+            _add(scored, batch, predictor.means(batch.x))
+    scores = scored.scores()
+    if as_json:
+        print_json({"model": str(model_path), "target": data.target} | scores)
+        return
+    if isinstance(scored, Confusion):
+        _show_classes(scores, console)
+        _show_confusion(scored, console)
+        _show_unknown(scored, console)
+        console.print(
+            f"Accuracy {share(scores['accuracy'])}, balanced accuracy {share(scores['balanced_accuracy'])}"
+        )
+    else:
+        console.print(f"R2 {scores['r2']:.4f}, RMSE {scores['rmse']:.6g}, MAE {scores['mae']:.6g}")
+    console.print(f"{scored.rows:,} rows in {time.perf_counter() - started:.1f} s.")
+
+
+def _add(scored: Confusion | Errors, batch: Batch, means: npt.NDArray[np.float64]) -> None:
+    assert batch.y is not None
+    if isinstance(scored, Confusion):
+        scored.add(batch.y, means.argmax(axis=1))
+    elif isinstance(batch.y, CodedLabels):
+        raise DataError("The target holds text, but the forest predicts numbers.")
+    else:
+        scored.add(np.asarray(batch.y, dtype=np.float64), means[:, 0])
+
+
+def _show_classes(scores: dict[str, Any], console: Console) -> None:
+    shown = table("Classes", "class", "precision", "recall", "rows")
+    for line in scores["classes"]:
+        shown.add_row(
+            str(line["class"]), share(line["precision"]), share(line["recall"]), f"{line['support']:,}"
+        )
+    console.print(shown)
+
+
+def _show_confusion(confusion: Confusion, console: Console) -> None:
+    if len(confusion.classes) > _MOST_COLUMNS:
+        console.print(_confused_pairs(confusion))
+        return
+    names = [str(label) for label in confusion.classes]
+    shown = table("Confusion: labels by predicted class", "label", *names)
+    for name, counts in zip(names, confusion.matrix.tolist(), strict=True):
+        shown.add_row(name, *(f"{count:,}" for count in counts))
+    console.print(shown)
+
+
+def _confused_pairs(confusion: Confusion) -> Table:
+    """A matrix of many classes is not for reading: the pairs that are taken for each other most often."""
+    wrong = confusion.matrix.copy()
+    np.fill_diagonal(wrong, 0)
+    shown = table("Most frequent confusions (--json has the matrix)", "label", "taken for", "rows")
+    k = len(confusion.classes)
+    for place in np.argsort(-wrong, axis=None, kind="stable")[:_MOST_COLUMNS].tolist():
+        label, taken_for = divmod(place, k)
+        if wrong[label, taken_for]:
+            names = str(confusion.classes[label]), str(confusion.classes[taken_for])
+            shown.add_row(*names, f"{wrong[label, taken_for]:,}")
+    return shown
+
+
+def _show_unknown(confusion: Confusion, console: Console) -> None:
+    if not confusion.unknown:
+        return
+    most = sorted(confusion.unknown.items(), key=lambda item: -item[1])
+    named = ", ".join(f"{label!r} ({rows:,})" for label, rows in most[:_MOST_NAMED])
+    more = f" and {len(most) - _MOST_NAMED:,} more" if len(most) > _MOST_NAMED else ""
+    console.print(
+        f"{confusion.unknown_rows:,} rows have labels that the forest does not know, and count as wrong: "
+        f"{named}{more}.",
+        markup=False,
+    )

@@ -1,0 +1,136 @@
+"""`oldgrowth fit`: opens the data, finds out what kind of forest it needs, trains and saves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from ..datasets.base import Dataset
+from ..datasets.labels import CodedLabels
+from ..demo import stage_table
+from ..errors import DataError
+from ..memory import human_bytes
+from .parameters import check_known, estimator_class
+from .show import plain, print_json
+from .sources import Source
+
+_LOOK_ROWS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the target column holds, and the task that follows."""
+
+    holds: str  # "text", "bools", "whole numbers" or "numbers"
+    task: str
+
+
+def run_fit(
+    source: Source,
+    columns: dict[str, Any],
+    output: Path,
+    kind: str,
+    task: str,
+    parameters: dict[str, Any],
+    as_json: bool,
+    console: Console,
+) -> None:
+    """Train a forest and save it to `output`; `columns` are target, features and weight."""
+    data = source.open(**columns)
+    target = look_at_target(data, task)
+    check_known(kind, target.task, parameters)
+    if isinstance(parameters.get("class_weight"), dict):
+        parameters["class_weight"] = _labelled(parameters["class_weight"], target.holds)
+    model = estimator_class(kind, target.task)(**parameters)
+    if not as_json:
+        chosen = "chosen for it" if task == "auto" else "as asked for"
+        console.print(
+            f"The target {data.target} holds {target.holds}: {target.task}, {chosen}.\n"
+            f"Training a {type(model).__name__} on {data.n_features} features.",
+            markup=False,
+        )
+    model.fit(data)
+    model.set_params(verbose=0).save(output)  # whoever loads it did not ask to see progress
+    _show(model, data, target, output, as_json, console)
+
+
+def look_at_target(data: Dataset, task: str) -> Target:
+    """Numbers that are not whole mean regression, all else classification, unless the task is given."""
+    if data.target is None:
+        raise DataError("A forest needs a target: name its column with --target.")
+    # One feature is enough to look at the target; files of columns are then read quickly.
+    narrow = data if data.feature_names is None else data.select(data.feature_names[:1])
+    holds = ""
+    for batch in narrow.batches(_LOOK_ROWS):
+        holds = _held(batch.y)
+        if holds != "whole floats":
+            break
+    holds = "whole numbers" if holds == "whole floats" else holds
+    if task == "auto":
+        task = "regression" if holds == "numbers" else "classification"
+    if task == "regression" and holds == "text":
+        raise DataError(f"The target {data.target} holds text, but a regression needs numbers.")
+    return Target(holds, task)
+
+
+def _held(y: Any) -> str:
+    if isinstance(y, CodedLabels):
+        return "text"
+    if y.dtype.kind == "f":
+        return "whole floats" if np.all(y == np.floor(y)) else "numbers"
+    return "bools" if y.dtype.kind == "b" else "whole numbers"
+
+
+def _labelled(weights: dict[str, float], holds: str) -> dict[Any, float]:
+    """Weights by labels of the type that the target has."""
+    if holds == "text":
+        return dict(weights)
+    try:
+        return {_label(text): weight for text, weight in weights.items()}
+    except ValueError as error:
+        raise DataError(
+            f"The target holds {holds}, but --class-weight names other labels: {error}."
+        ) from error
+
+
+def _label(text: str) -> bool | int | float:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    value = float(text)
+    return int(value) if value.is_integer() else value
+
+
+def _show(model: Any, data: Dataset, target: Target, output: Path, as_json: bool, console: Console) -> None:
+    report, size = model.fit_report_, output.stat().st_size
+    score = getattr(model, "oob_score_", None)
+    if as_json:
+        print_json(
+            {
+                "model": str(output),
+                "bytes": size,
+                "estimator": type(model).__name__,
+                "task": target.task,
+                "target": data.target,
+                "rows": report.rows,
+                "features": model.n_features_in_,
+                "classes": plain(getattr(model, "classes_", None)),
+                "oob_score": score,
+                "report": report.as_dict(),
+            }
+        )
+        return
+    console.print(stage_table(report))
+    groups = (
+        f"on {report.top_trees} top trees, {report.buckets:,} buckets"
+        if report.top_trees
+        else "in one bucket"
+    )
+    console.print(f"{report.trees} trees {groups}, {report.nodes:,} nodes, depth {report.depth}.")
+    if score is not None:
+        console.print(f"Out-of-bag {'accuracy' if target.task == 'classification' else 'R2'} {score:.4f}.")
+    console.print(f"Peak memory {human_bytes(report.peak_memory)}.")
+    console.print(f"Forest saved to {output} ({human_bytes(size)}).", markup=False, soft_wrap=True)

@@ -1,0 +1,76 @@
+"""Options and arguments that several subcommands have, and the checks of what they name."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+def check_writable(path: Path, suffixes: tuple[str, ...] = ()) -> Path:
+    """Refuse what cannot be written before any work is done."""
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise click.BadParameter(f"{str(path)!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}.")
+    if not path.parent.is_dir():
+        raise click.BadParameter(f"the directory {str(path.parent)!r} does not exist.")
+    if not os.access(path.parent, os.W_OK):
+        raise click.BadParameter(f"the directory {str(path.parent)!r} cannot be written to.")
+    return path
+
+
+def new_path(suffixes: tuple[str, ...] = ()) -> Callable[[click.Context, click.Parameter, Path], Path]:
+    """A result that took long to make is not replaced by accident."""
+
+    def check(context: click.Context, _: click.Parameter, path: Path) -> Path:
+        if path.exists() and not context.params.get("force"):
+            raise click.BadParameter(f"{str(path)!r} exists: --force replaces it.")
+        return check_writable(path, suffixes)
+
+    return check
+
+
+def comma_names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Names of columns, given one by one or with commas."""
+    return tuple(name.strip() for value in values for name in value.split(",") if name.strip()) or None
+
+
+PATH = click.Path(dir_okay=False, path_type=Path)
+FOREST = click.argument("forest", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+SOURCES = click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+QUIET = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+FORCE = click.option("--force", is_flag=True, is_eager=True, help="Replace the output if it exists.")
+FEATURES = click.option(
+    "--features", multiple=True, callback=comma_names, metavar="NAME,...",
+    help="Columns to use, in this order; may be repeated.  [default: those the forest was trained on]",
+)  # fmt: skip
+BATCH_ROWS = click.option(
+    "--batch-rows", type=click.IntRange(min=1),
+    help="Rows read and predicted at a time.  [default: about 64 MB]",
+)  # fmt: skip
+JOBS = click.option(
+    "--jobs", "-j", type=int, help="Number of threads; -1 means all cores.  [default: as in training]"
+)
+
+
+def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How files are read. The command gets them as one value, `reading`."""
+
+    @click.option("--format", help="Format of the files, if their names do not tell: parquet, csv, npy, ...")
+    @click.option("--delimiter", help="What separates the values of a CSV file.  [default: comma; .tsv: tab]")
+    @click.option(
+        "--missing", multiple=True, metavar="TEXT", help="Text of missing values in CSV; may be repeated."
+    )
+    @functools.wraps(command)
+    def with_source(
+        format: str | None, delimiter: str | None, missing: tuple[str, ...], **options: Any
+    ) -> Any:
+        given = {"format": format, "delimiter": delimiter, "missing": list(missing) or None}
+        reading = {name: value for name, value in given.items() if value is not None}
+        return command(reading=reading, **options)
+
+    return with_source

@@ -1,0 +1,176 @@
+"""Options of `oldgrowth fit` for the parameters of the estimators, from their signatures and docstrings."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from .. import estimators
+
+TASKS = ("classification", "regression")
+KINDS = {"random-forest": "RandomForest", "extra-trees": "ExtraTrees", "subsets": "SubsetForest"}
+_ALIASES = {"n_estimators": ["--trees"], "random_state": ["--seed"], "n_jobs": ["--jobs", "-j"]}
+_LEFT_OUT = ("self", "verbose")  # --quiet says it
+
+
+def estimator_class(kind: str, task: str) -> Any:
+    return getattr(estimators, KINDS[kind] + ("Classifier" if task == "classification" else "Regressor"))
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of some estimators; `defaults` has one for each kind and task that has the parameter."""
+
+    name: str
+    types: tuple[str, ...]
+    texts: dict[str, str]  # by task
+    defaults: dict[tuple[str, str], Any]
+
+    @property
+    def option(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def help(self) -> str:
+        first, *other = dict.fromkeys(self.texts.values())
+        text = " ".join([first, *(f"For {TASKS[1]}: {text}" for text in other)])
+        return f"{text}{self._only()}  [default: {self._default()}]"
+
+    def _only(self) -> str:
+        for task in TASKS:
+            if all(t == task for _, t in self.defaults):
+                return f" Only for {task}."
+        kinds = list(dict.fromkeys(kind for kind, _ in self.defaults))
+        if len(kinds) == len(KINDS):
+            return ""
+        if len(kinds) == 1:
+            return f" Only for {kinds[0]}."
+        return f" Not for {', '.join(kind for kind in KINDS if kind not in kinds)}."
+
+    def _default(self) -> str:
+        """One value, or those of the tasks or the kinds where they differ."""
+        if len(set(map(repr, self.defaults.values()))) == 1:
+            return _shown(next(iter(self.defaults.values())))
+        for place in (1, 0):
+            groups: dict[str, set[str]] = {}
+            for key, value in self.defaults.items():
+                groups.setdefault(key[place], set()).add(_shown(value))
+            if all(len(values) == 1 for values in groups.values()):
+                return ", ".join(f"{min(values)} for {group}" for group, values in groups.items())
+        return ", ".join(f"{_shown(v)} for {kind} {task}" for (kind, task), v in self.defaults.items())
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)
+
+
+def all_parameters() -> list[Parameter]:
+    """In the order of the signatures; those that only some estimators have come where these have them."""
+    found: dict[str, Parameter] = {}
+    for kind in KINDS:
+        for task in TASKS:
+            cls = estimator_class(kind, task)
+            texts = parameter_texts(cls)
+            for name, given in inspect.signature(cls).parameters.items():
+                if name in _LEFT_OUT:
+                    continue
+                types = tuple(part.strip() for part in str(given.annotation).split("|"))
+                parameter = found.setdefault(name, Parameter(name, types, {}, {}))
+                parameter.texts.setdefault(task, texts[name])
+                parameter.defaults[kind, task] = given.default
+    return list(found.values())
+
+
+def parameter_texts(cls: Any) -> dict[str, str]:
+    """What the docstring of an estimator says of each of its parameters."""
+    section = re.search(r"Parameters\n-+\n(.*?)\n\n", inspect.getdoc(cls) or "", re.DOTALL)
+    assert section is not None
+    texts = re.findall(r"^(\w+) :.*\n((?:    .*(?:\n|$))+)", section[1] + "\n", re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in texts}
+
+
+class Value(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions only
+    """A number, a word or "none", whichever the annotation of the parameter allows."""
+
+    def __init__(self, types: tuple[str, ...]) -> None:
+        # A generator cannot be typed in: a parameter of any type is a number here.
+        self._types = ("int", "None") if types == ("Any",) else types
+        words = {"int": "INT", "float": "FLOAT", "str": "TEXT", "None": "none"}
+        shown = [word for kind, word in words.items() if kind in self._types]
+        if self._pairs:
+            shown.insert(0, "LABEL=WEIGHT,...")
+        self.name = "|".join(shown) or "TEXT"
+
+    @property
+    def _pairs(self) -> bool:
+        return any(kind.startswith("dict") for kind in self._types)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return self.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        if "None" in self._types and value.lower() == "none":
+            return None
+        for kind, number in (("int", int), ("float", float)):
+            if kind in self._types:
+                try:
+                    return number(value)
+                except ValueError:
+                    pass
+        if self._pairs and "=" in value:
+            return self._weights(value, param, ctx)
+        if any(kind not in ("int", "float", "None") for kind in self._types):
+            return value
+        words = {"int": "a whole number", "float": "a number", "None": "none"}
+        return self.fail(f"{value!r} is not {' or '.join(words[kind] for kind in self._types)}.", param, ctx)
+
+    def _weights(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> dict[str, float]:
+        try:
+            pairs = (pair.rsplit("=", 1) for pair in value.split(","))
+            return {label.strip(): float(weight) for label, weight in pairs}
+        except ValueError:
+            return self.fail(f"{value!r} is not of the form label=weight,label=weight.", param, ctx)
+
+
+def parameter_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options to a command. It gets None for those that were not given; see `given_parameters`."""
+    for parameter in reversed(all_parameters()):
+        names = [parameter.option, *_ALIASES.get(parameter.name, [])]
+        kind: dict[str, Any] = {"type": Value(parameter.types)}
+        if "bool" in parameter.types:
+            names = [f"{parameter.option}/--no-{parameter.option[2:]}"]
+            kind = {"is_flag": True}
+        command = click.option(*names, parameter.name, default=None, help=parameter.help, **kind)(command)
+    return command
+
+
+def given_parameters(context: click.Context) -> dict[str, Any]:
+    """The parameters on the command line, None among them if it was asked for."""
+    from click.core import ParameterSource
+
+    names = {parameter.name for parameter in all_parameters()}
+    return {
+        name: value
+        for name, value in context.params.items()
+        if name in names and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
+
+
+def check_known(kind: str, task: str, given: dict[str, Any]) -> None:
+    """Refuse parameters that the estimator does not have."""
+    cls = estimator_class(kind, task)
+    for name in given.keys() - inspect.signature(cls).parameters.keys():
+        raise click.UsageError(
+            f"--{name.replace('_', '-')} is not possible here: a {kind} for {task} does not have it."
+        )

@@ -1,0 +1,110 @@
+"""`oldgrowth predict`: rows in batches from a dataset through a forest into a file, in their order."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from rich.console import Console
+
+from ..datasets.base import Batch
+from ..model_file import load
+from .output import prediction_file
+from .show import print_json, share, table
+from .sources import Predictor, Source, batch_rows, shown_batches
+
+
+class Predictions:
+    """Turns batches into columns, and counts the labels."""
+
+    def __init__(self, model: Any, keep: tuple[str, ...], proba: bool, jobs: int | None) -> None:
+        self._predictor = Predictor(model, jobs)
+        self._keep = keep
+        self._proba = proba
+        self.rows = 0
+        self.classes: npt.NDArray[Any] | None = None
+        if hasattr(model, "classes_"):
+            # Objects are strings or numbers that numpy did not give a type of its own.
+            self.classes = (
+                np.array(model.classes_.tolist()) if model.classes_.dtype == object else model.classes_
+            )
+            self.counts = np.zeros(len(self.classes), dtype=np.int64)
+        elif proba:
+            raise click.UsageError("--proba is not possible: the forest predicts values, not classes.")
+
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        names = [*self._keep, "prediction"]
+        if self._proba and self.classes is not None:
+            names += [f"probability_{label}" for label in self.classes.tolist()]
+        return names
+
+    def predict(self, batch: Batch) -> tuple[pa.Table, npt.NDArray[Any]]:
+        """The columns of a file with columns, and the array of a file without: labels or probabilities."""
+        self.rows += batch.rows
+        means = self._predictor.means(batch.x)
+        kept = [] if batch.carried is None else [batch.carried.column(name) for name in self._keep]
+        if self.classes is None:
+            return pa.table([*kept, pa.array(means[:, 0])], names=self.names()), means[:, 0]
+        codes = means.argmax(axis=1)
+        self.counts += np.bincount(codes, minlength=len(self.classes))
+        columns = [*kept, pa.array(self.classes).take(pa.array(codes))]
+        if not self._proba:
+            return pa.table(columns, names=self.names()), self.classes.take(codes)
+        columns += [pa.array(np.ascontiguousarray(means[:, i])) for i in range(means.shape[1])]
+        return pa.table(columns, names=self.names()), means
+
+
+def run_predict(
+    model_path: Path,
+    source: Source,
+    output: Path,
+    keep: tuple[str, ...],
+    proba: bool,
+    features: tuple[str, ...] | None,
+    rows: int | None,
+    jobs: int | None,
+    quiet: bool,
+    as_json: bool,
+    console: Console,
+) -> None:
+    started = time.perf_counter()
+    model = load(model_path)
+    predictions = Predictions(model, keep, proba, jobs)
+    names = predictions.names()
+    for name in keep:
+        if names.count(name) > 1:
+            raise click.UsageError(f"--keep {name} is not possible: there would be two columns of that name.")
+    source = source.carrying(keep, features or tuple(getattr(model, "feature_names_in_", ())))
+    data = source.open_for(model, features=features)
+    rows = rows or batch_rows(model.n_features_in_, model.forest_.n_outputs)
+    with (
+        prediction_file(output) as file,
+        closing(shown_batches("predict", data, rows, keep, quiet)) as batches,
+    ):
+        for batch in batches:
+            file.write(*predictions.predict(batch))
+    seconds = time.perf_counter() - started
+    counts = None
+    if predictions.classes is not None:
+        counts = dict(zip(predictions.classes.tolist(), predictions.counts.tolist(), strict=True))
+    if as_json:
+        result = {"output": str(output), "rows": predictions.rows, "seconds": seconds, "columns": names}
+        print_json(result | ({} if counts is None else {"predicted": counts}))
+        return
+    if counts is not None:
+        shown = table("Predicted classes", "class", "rows", "share")
+        for label, count in counts.items():
+            shown.add_row(str(label), f"{count:,}", share(count / max(1, predictions.rows)))
+        console.print(shown)
+    console.print(
+        f"{predictions.rows:,} rows predicted in {seconds:.1f} s, saved to {output}.",
+        markup=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,108 @@
+"""What the subcommands read: the rows to train on, and rows with the features that a forest knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..datasets import open_dataset
+from ..datasets.base import Batch, Dataset
+from ..errors import DataError
+from ..memory import memory_limit_of
+from ..params import jobs_of
+from ..predict import predict_sums
+from ..progress import Progress
+from ..training_rows import read_ahead
+
+# Of a batch: rows as float32, and sums of the trees as float64.
+_BATCH_BYTES = 1 << 26
+_MIN_ROWS, _MAX_ROWS = 1024, 1 << 19
+
+
+@dataclass(frozen=True)
+class Source:
+    """Files as they were named on the command line, and how to read them."""
+
+    paths: tuple[str, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def open(
+        self, target: str | None = None, features: tuple[str, ...] | None = None, weight: str | None = None
+    ) -> Dataset:
+        paths = self.paths[0] if len(self.paths) == 1 else list(self.paths)
+        return open_dataset(paths, self._column(target), features, self._column(weight), **self.options)
+
+    def carrying(self, names: tuple[str, ...], features: tuple[str, ...]) -> Source:
+        """The same files; columns of CSV files that are only carried stay the text they are.
+
+        As numbers they would be floats, and a long id would lose its last digits.
+        """
+        texts = {name: "string" for name in names if name not in features}
+        if not texts or not self._is_csv:
+            return self
+        return Source(self.paths, self.options | {"types": texts})
+
+    @property
+    def _is_csv(self) -> bool:
+        return self.options.get("format") == "csv" or self.paths[0].lower().removesuffix(".gz").endswith(
+            (".csv", ".tsv")
+        )
+
+    def _column(self, name: str | None) -> str | int | None:
+        """The columns of an array have numbers only."""
+        if name is not None and re.fullmatch(r"-?\d+", name) and self.paths[0].lower().endswith(".npy"):
+            return int(name)
+        return name
+
+    def open_for(
+        self, model: Any, target: str | None = None, features: tuple[str, ...] | None = None
+    ) -> Dataset:
+        """The features that the forest was trained on, by name where it has names."""
+        if features is None and hasattr(model, "feature_names_in_"):
+            features = tuple(model.feature_names_in_)
+        data = self.open(target, features)
+        if data.n_features != model.n_features_in_:
+            raise DataError(
+                f"{', '.join(self.paths)} has {data.n_features} features, but the forest was trained on "
+                f"{model.n_features_in_}: name the columns with --features."
+            )
+        return data
+
+
+def batch_rows(n_features: int, n_outputs: int) -> int:
+    """Rows to be read at a time."""
+    return max(_MIN_ROWS, min(_MAX_ROWS, _BATCH_BYTES // (4 * n_features + 16 * n_outputs)))
+
+
+def shown_batches(
+    name: str, data: Dataset, rows: int, carry: tuple[str, ...], quiet: bool
+) -> Generator[Batch, None, None]:
+    """The batches of a dataset, read ahead, with a line that says how far it is."""
+    progress = Progress(0 if quiet else 1, memory_limit_of("auto"), lambda: 0)
+    with (
+        progress.stage(name, data.n_rows, data.nbytes) as stage,
+        closing(read_ahead(data.batches(rows, carry=carry))) as batches,  # type: ignore[type-var]
+    ):
+        for batch in batches:
+            yield batch
+            stage.advance(batch.rows)
+
+
+class Predictor:
+    """Predicts batches without asking again whether the features are the right ones."""
+
+    def __init__(self, model: Any, jobs: int | None = None) -> None:
+        self._model = model
+        self._jobs = jobs_of(model.n_jobs if jobs is None else jobs)
+        self._hard = getattr(model, "voting", "soft") == "hard"
+
+    def means(self, x: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        """For each row the probability of each class, or the value."""
+        forest = self._model.forest_
+        return predict_sums(forest, x, self._jobs, self._hard) / forest.n_trees

@@ -1,0 +1,296 @@
+"""The file of a forest: the one place that writes it and reads it. docs/formats.md describes it.
+
+Nothing in a file is trusted: lengths, offsets, checksums and then every index of the forest are checked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap as memory_map
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from .errors import (
+    CorruptedModelFileError,
+    NewerModelFileError,
+    NotAModelFileError,
+    TruncatedModelFileError,
+)
+from .forest import ARRAYS, Forest
+from .model_meta import describe, restore, shape_of
+from .new_file import new_file
+
+VERSION = 1
+PAGE = 4096
+# The last byte ends the display of the file by old programs, and is not text.
+_MAGIC = b"OLDGROW\x1a"
+_HEADER = struct.Struct("<8sIIQ")  # magic, version, number of sections, length of the file
+_ENTRY = struct.Struct("<16s8sQQI4x")  # name, type of the items, offset, length in bytes, CRC-32C
+_CRC = struct.Struct("<I")  # of the first page up to here, in its last four bytes
+_PART_BYTES = 1 << 26  # written at a time, so that a mapped array is never in memory as a whole
+_TYPES = {name: np.dtype("<f4" if name == "table" else "<u8") for name in ARRAYS} | {"meta": np.dtype("u1")}
+
+
+@dataclass(frozen=True)
+class Section:
+    """Where a part of the file lies; lengths and offsets in bytes."""
+
+    name: str
+    offset: int
+    length: int
+    crc: int
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.length
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a file holds: the forest, what is said about it, and the places of both."""
+
+    forest: Forest
+    meta: dict[str, Any]
+    sections: tuple[Section, ...]
+    size: int
+
+
+def _page_after(end: int) -> int:
+    return -(-end // PAGE) * PAGE
+
+
+class ModelWriter:
+    """Writes a file section by section, so that a forest never has to be in memory as a whole.
+
+    The file appears under its name when the `with` block ends well, whole; otherwise nothing is left.
+
+    >>> with ModelWriter(path) as writer:                              # doctest: +SKIP
+    ...     writer.add("top_nodes", top_nodes)                         # and the other small arrays
+    ...     writer.start("nodes")
+    ...     for tree in trees:
+    ...         writer.append(tree.nodes)
+    ...     writer.finish()
+    ...     writer.add_meta(meta)
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path).expanduser()
+        self._sections: list[Section] = []
+        self._open: tuple[str, int | None] | None = None
+        self._crc = self._length = 0
+        self._scope = self._whole_file()
+
+    @contextlib.contextmanager
+    def _whole_file(self) -> Iterator[None]:
+        with new_file(self._path) as self._file:
+            self._file.write(bytes(PAGE))  # the header comes last, when everything is known
+            yield
+            self._write_header()
+
+    def __enter__(self) -> Self:
+        self._scope.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._scope.__exit__(kind, error, trace)
+
+    def start(self, name: str, n_items: int | None = None, dtype: npt.DTypeLike | None = None) -> None:
+        """Begin a section; `n_items`, where it is known, is what `finish` then insists on."""
+        assert self._open is None, "finish the section before"
+        assert name in _TYPES and name not in (s.name for s in self._sections)
+        assert dtype is None or np.dtype(dtype) == _TYPES[name], f"{name} holds {_TYPES[name]}"
+        end = self._file.tell()
+        self._file.write(bytes(_page_after(end) - end))
+        self._open, self._crc, self._length = (name, n_items), 0, 0
+
+    def append(self, part: npt.NDArray[Any]) -> None:
+        """Add items to the section that is open."""
+        assert self._open is not None, "start a section before"
+        dtype = _TYPES[self._open[0]]
+        assert part.dtype == dtype and part.ndim == 1, f"{self._open[0]} holds {dtype}"
+        step = _PART_BYTES // dtype.itemsize
+        for first in range(0, len(part), step):
+            data = np.ascontiguousarray(part[first : first + step]).view(np.uint8)
+            self._crc = _core.crc32c(data, self._crc)
+            self._file.write(data.data)
+            self._length += data.nbytes
+
+    def finish(self) -> None:
+        """End the section that is open."""
+        assert self._open is not None, "start a section before"
+        name, n_items = self._open
+        assert n_items is None or self._length == n_items * _TYPES[name].itemsize, f"{name} has other items"
+        offset = self._file.tell() - self._length
+        self._sections.append(Section(name, offset, self._length, self._crc))
+        self._open = None
+
+    def add(self, name: str, array: npt.NDArray[Any]) -> None:
+        """A section as a whole."""
+        self.start(name, len(array))
+        self.append(array)
+        self.finish()
+
+    def add_meta(self, meta: dict[str, Any]) -> None:
+        """What is known of the forest besides its trees, see model_meta.py; may come last."""
+        self.add("meta", np.frombuffer(json.dumps(meta, allow_nan=False).encode(), dtype=np.uint8))
+
+    def _write_header(self) -> None:
+        missing = sorted(_TYPES.keys() - {s.name for s in self._sections})
+        assert self._open is None and not missing, f"{missing} not written"
+        page = bytearray(PAGE)
+        _HEADER.pack_into(page, 0, _MAGIC, VERSION, len(self._sections), self._file.tell())
+        for i, s in enumerate(self._sections):
+            entry = (s.name.encode(), _TYPES[s.name].str.encode(), s.offset, s.length, s.crc)
+            _ENTRY.pack_into(page, _HEADER.size + i * _ENTRY.size, *entry)
+        _CRC.pack_into(page, PAGE - _CRC.size, _page_crc(page))
+        self._file.seek(0)
+        self._file.write(page)
+
+
+def write_model(path: str | os.PathLike[str], estimator: Any) -> None:
+    """Save a fitted estimator that is in memory; see `save` of the estimators."""
+    meta = describe(estimator)  # raises before anything is written
+    with ModelWriter(path) as writer:
+        for name in ARRAYS:
+            writer.add(name, getattr(estimator.forest_, name))
+        writer.add_meta(meta)
+
+
+def read_model(path: str | os.PathLike[str], mmap: bool = True) -> Model:
+    """Read and check a file; with `mmap` the arrays stay in it and are read as they are needed."""
+    path = Path(path).expanduser()
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        sections = _read_header(path, file.read(PAGE), size)
+        if mmap:
+            # The arrays keep the map alive, the map needs no open file.
+            everything = np.frombuffer(
+                memory_map.mmap(file.fileno(), 0, access=memory_map.ACCESS_READ), dtype=np.uint8
+            )
+        else:
+            file.seek(0)
+            everything = np.fromfile(file, dtype=np.uint8)
+    if len(everything) != size:
+        raise TruncatedModelFileError(path, len(everything), size)  # it changed just now
+    parts = _check_sections(path, sections, everything)
+    meta = _read_meta(path, parts.pop("meta"))
+    try:
+        n_features, n_classes = shape_of(meta)
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptedModelFileError(path, "meta", str(error)) from error
+    arrays = {name: parts[name].view(_TYPES[name]) for name in ARRAYS}
+    try:
+        forest = Forest(n_features, n_classes, arrays)
+    except ValueError as error:  # the core says what is wrong
+        raise CorruptedModelFileError(path, "nodes", str(error)) from error
+    return Model(forest, meta, sections, size)
+
+
+def load(path: str | os.PathLike[str], mmap: bool = True) -> Any:
+    """The fitted estimator that was saved to `path`.
+
+    Parameters
+    ----------
+    path : str or path
+        A file written by `save`.
+    mmap : bool, default True
+        Whether the trees stay in the file and are read as they are needed, so that a forest may be larger
+        than memory. The file must then not be changed in place; saving over it is safe.
+
+    Examples
+    --------
+    >>> import oldgrowth, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = oldgrowth.RandomForestClassifier(n_estimators=8, random_state=0).fit(X, y)
+    >>> path = tempfile.mkdtemp() + "/forest.og"
+    >>> model.save(path)
+    >>> bool((oldgrowth.load(path).predict(X) == model.predict(X)).all())
+    True
+    """
+    return restored(path, read_model(path, mmap))
+
+
+def restored(path: str | os.PathLike[str], model: Model) -> Any:
+    """The estimator of a file that was read."""
+    try:
+        return restore(model.meta, model.forest)
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise CorruptedModelFileError(Path(path), "meta", f"{type(error).__name__} {error}") from error
+
+
+def _page_crc(page: bytes | bytearray) -> int:
+    return int(_core.crc32c(np.frombuffer(page, dtype=np.uint8)[: PAGE - _CRC.size]))
+
+
+def _read_header(path: Path, page: bytes, size: int) -> tuple[Section, ...]:
+    """The sections, which must lie in the file one behind the other, each on the next page."""
+    if page[: len(_MAGIC)] != _MAGIC[: len(page)]:
+        raise NotAModelFileError(path)
+    if len(page) < PAGE:
+        raise TruncatedModelFileError(path, size, PAGE)
+    if _CRC.unpack_from(page, PAGE - _CRC.size)[0] != _page_crc(page):
+        raise CorruptedModelFileError(path, "header", "the checksum differs")
+    _, version, count, length = _HEADER.unpack_from(page)
+    if version > VERSION:
+        raise NewerModelFileError(path, version, VERSION)
+    if size < length:
+        raise TruncatedModelFileError(path, size, length)
+    if size > length:
+        raise CorruptedModelFileError(path, "header", f"{size:,} bytes instead of {length:,}")
+    if version != VERSION or count != len(_TYPES):
+        raise CorruptedModelFileError(path, "header", f"version {version} with {count} sections")
+    sections: list[Section] = []
+    end = PAGE
+    for i in range(count):
+        name, dtype, *place = _ENTRY.unpack_from(page, _HEADER.size + i * _ENTRY.size)
+        section = Section(name.rstrip(b"\0").decode("ascii", "replace"), *place)
+        known = _TYPES.get(section.name)
+        if known is None or section.name in (s.name for s in sections):
+            raise CorruptedModelFileError(path, "header", f"a section {section.name!r} too many")
+        if dtype.rstrip(b"\0") != known.str.encode() or section.length % known.itemsize:
+            raise CorruptedModelFileError(path, section.name, "items of another type")
+        if section.offset != _page_after(end) or section.end > size:
+            raise CorruptedModelFileError(path, section.name, "it lies elsewhere")
+        sections.append(section)
+        end = section.end
+    if end != size:
+        raise CorruptedModelFileError(path, "header", "the sections do not fill the file")
+    return tuple(sections)
+
+
+def _check_sections(
+    path: Path, sections: tuple[Section, ...], everything: npt.NDArray[np.uint8]
+) -> dict[str, npt.NDArray[np.uint8]]:
+    """The bytes of each section, which must have their checksum, with zeros between sections."""
+    parts, end = {}, PAGE
+    for section in sections:
+        if everything[end : section.offset].any():
+            raise CorruptedModelFileError(path, section.name, "there is something before its beginning")
+        part = everything[section.offset : section.end]
+        if _core.crc32c(part) != section.crc:
+            raise CorruptedModelFileError(path, section.name, "the checksum differs")
+        parts[section.name], end = part, section.end
+    return parts
+
+
+def _read_meta(path: Path, part: npt.NDArray[np.uint8]) -> dict[str, Any]:
+    try:
+        meta = json.loads(part.tobytes())
+    except (ValueError, RecursionError) as error:
+        raise CorruptedModelFileError(path, "meta", str(error)) from error
+    if not isinstance(meta, dict):
+        raise CorruptedModelFileError(path, "meta", "it is not an object")
+    return meta

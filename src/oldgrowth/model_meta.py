@@ -1,0 +1,165 @@
+"""What a forest's file says besides its trees, as JSON: an estimator into it, and an estimator from it.
+
+Only plain values go in, so that reading one can never run anything.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._version import __version__
+from .errors import UnsavableError
+from .report import FitReport
+
+_INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_LABEL_TYPES = ("bool", *_INTS, "float16", "float32", "float64")
+
+
+def estimator_classes() -> dict[str, Any]:
+    """The estimators by name."""
+    from . import estimators  # they import this module
+
+    return {
+        name: cls
+        for name, cls in vars(estimators).items()
+        if isinstance(cls, type) and cls.__module__ == estimators.__name__
+    }
+
+
+def describe(estimator: Any) -> dict[str, Any]:
+    """A fitted estimator but for its trees."""
+    known = estimator_classes()
+    # A class made from one of ours is saved as ours: the file holds no code.
+    name, cls = next((c.__name__, c) for c in type(estimator).__mro__ if known.get(c.__name__) is c)
+    parameters, not_saved = {}, {}
+    for parameter in cls._get_param_names():
+        try:
+            parameters[parameter] = _plain(getattr(estimator, parameter))
+        except UnsavableError as error:
+            parameters[parameter], not_saved[parameter] = None, str(error)
+    names = getattr(estimator, "feature_names_in_", None)
+    meta = {
+        "estimator": name,
+        "version": __version__,
+        "parameters": parameters,
+        "not_saved": not_saved,
+        "n_features": int(estimator.forest_.n_features),
+        "n_classes": int(estimator.forest_.n_classes),
+        "feature_names": None if names is None else [str(n) for n in names],
+        "classes": _labels(estimator.classes_) if hasattr(estimator, "classes_") else None,
+        "importances": _plain(estimator.feature_importances_),
+        "fit_report": _plain(estimator.fit_report_.as_dict()),
+    }
+    if hasattr(estimator, "oob_score_"):
+        try:
+            meta["oob_score"] = _plain(estimator.oob_score_)
+        except UnsavableError as error:
+            meta["not_saved"]["oob_score_"] = str(error)
+    return meta
+
+
+def shape_of(meta: dict[str, Any]) -> tuple[int, int]:
+    """The numbers of features and classes, after everything that depends on them was compared with them."""
+    n_features, n_classes = meta["n_features"], meta["n_classes"]
+    if type(n_features) is not int or type(n_classes) is not int:
+        raise ValueError("the numbers of features and classes are not numbers")
+    if not (0 < n_features < 2**32 and 0 <= n_classes < 2**32):
+        raise ValueError(f"{n_features} features and {n_classes} classes are not possible")
+    names, classes, importances = meta["feature_names"], meta["classes"], meta["importances"]
+    if names is not None and (len(names) != n_features or not all(isinstance(n, str) for n in names)):
+        raise ValueError(f"there are not {n_features} feature names")
+    if len(importances) != n_features:
+        raise ValueError(f"there are not {n_features} importances")
+    if (0 if classes is None else len(classes["values"])) != n_classes:
+        raise ValueError(f"there are not {n_classes} classes")
+    cls = estimator_classes().get(meta["estimator"])
+    if cls is None or hasattr(cls, "predict_proba") != (n_classes > 0):
+        raise ValueError(f"{meta['estimator']!r} is not the estimator of a forest with {n_classes} classes")
+    return n_features, n_classes
+
+
+def restore(meta: dict[str, Any], forest: Any) -> Any:
+    """The fitted estimator that `describe` was given, with these trees."""
+    cls = estimator_classes()[meta["estimator"]]
+    known = set(cls._get_param_names())
+    saved = meta["parameters"].keys() - meta["not_saved"].keys()
+    if saved - known:
+        warnings.warn(
+            f"The forest was saved by oldgrowth {meta['version']} with parameters that this version does not "
+            f"have: {', '.join(sorted(saved - known))}. It predicts the same; a new fit would differ.",
+            UserWarning,
+            stacklevel=3,
+        )
+    estimator = cls(**{name: _value(meta["parameters"][name]) for name in saved & known})
+    estimator.forest_ = forest
+    estimator.fit_report_ = FitReport.from_dict(_value(meta["fit_report"]))
+    estimator._importances = np.array(_value(meta["importances"]), dtype=np.float64)
+    estimator.n_features_in_ = meta["n_features"]
+    if meta["feature_names"] is not None:
+        estimator.feature_names_in_ = np.array(meta["feature_names"], dtype=object)
+    if meta["classes"] is not None:
+        estimator.classes_ = _label_array(meta["classes"])
+        estimator.n_classes_ = len(estimator.classes_)
+    if "oob_score" in meta:
+        estimator.oob_score_ = _value(meta["oob_score"])
+    return estimator
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON has it. A dict becomes pairs, for its keys need not be strings."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, dict):
+        return {"pairs": [[_plain(k), _plain(v)] for k, v in value.items()]}
+    raise UnsavableError(f"{type(value).__name__} objects cannot be saved")
+
+
+def _value(plain: Any) -> Any:
+    """What `_plain` was given."""
+    if isinstance(plain, list):
+        return [_value(v) for v in plain]
+    if isinstance(plain, dict):
+        if "float" in plain:
+            return float(plain["float"])
+        return {_value(k): _value(v) for k, v in plain["pairs"]}
+    return plain
+
+
+def _labels(classes: npt.NDArray[Any]) -> dict[str, Any]:
+    kind = "str" if classes.dtype.kind in "UT" else classes.dtype.name
+    values = classes.tolist()
+    if kind == "object":
+        values = [v.item() if isinstance(v, np.generic) else v for v in values]
+    elif kind not in (*_LABEL_TYPES, "str"):
+        raise UnsavableError(f"Labels of type {classes.dtype} cannot be saved: use numbers or strings.")
+    for value in values:
+        if not isinstance(value, bool | int | float | str):
+            raise UnsavableError(f"The label {value!r} cannot be saved: use numbers or strings as labels.")
+    return {"type": kind, "values": [_plain(v) for v in values]}
+
+
+def _label_array(labels: dict[str, Any]) -> npt.NDArray[Any]:
+    kind, values = labels["type"], [_value(v) for v in labels["values"]]
+    if not all(isinstance(v, bool | int | float | str) for v in values):
+        raise ValueError("a label is not a number or a string")
+    if kind == "str":
+        return np.array([str(v) for v in values])
+    if kind != "object" and kind not in _LABEL_TYPES:
+        raise ValueError(f"labels of type {kind!r}")
+    array = np.empty(len(values), dtype=kind)
+    array[:] = values
+    return array

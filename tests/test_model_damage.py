@@ -1,0 +1,181 @@
+"""Files of forests that are damaged, cut off or made to mislead: none is taken for a forest."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oldgrowth
+from helpers import make_data
+from oldgrowth import _core, errors
+from oldgrowth.forest import ARRAYS
+from oldgrowth.model_file import PAGE, ModelWriter, read_model
+from oldgrowth.model_meta import describe
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "forest.og"
+
+
+def fitted() -> Any:
+    x, y = make_data(300, 5, 3, seed=1)
+    return oldgrowth.RandomForestClassifier(6, random_state=0, n_jobs=1).fit(x, y)
+
+
+def small_file(path: Path) -> bytes:
+    x, y = make_data(60, 3, 3, seed=0)
+    oldgrowth.RandomForestClassifier(2, bucket_size=30, max_depth=4, random_state=0).fit(x, y).save(path)
+    return path.read_bytes()
+
+
+def test_a_flipped_bit_anywhere_is_found(path: Path) -> None:
+    whole = small_file(path)
+    # Every byte that holds something, and some of the zeros between sections.
+    used = {i for s in read_model(path).sections for i in range(s.offset, s.end)} | set(range(540))
+    for at in sorted(used | set(range(0, len(whole), 97)) | {PAGE - 4, PAGE - 1, len(whole) - 1}):
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << at % 8
+        path.write_bytes(damaged)
+        with pytest.raises(errors.ModelFileError):
+            oldgrowth.load(path, mmap=at % 2 == 0)
+
+
+def test_the_damaged_section_is_named(path: Path) -> None:
+    whole = small_file(path)
+    for section in read_model(path).sections:
+        damaged = bytearray(whole)
+        damaged[section.offset] ^= 1
+        path.write_bytes(damaged)
+        with pytest.raises(errors.CorruptedModelFileError, match=f"in its section {section.name}") as caught:
+            oldgrowth.load(path)
+        assert caught.value.section == section.name
+
+
+def test_truncation_at_every_length_is_found(path: Path) -> None:
+    whole = small_file(path)
+    with open(path, "r+b") as file:
+        for length in range(len(whole) - 1, -1, -1):
+            file.truncate(length)
+            if length > 2 * PAGE and length % 5:
+                continue
+            with pytest.raises(errors.TruncatedModelFileError, match="is truncated"):
+                read_model(path)
+
+
+def test_more_bytes_than_written_are_found(path: Path) -> None:
+    path.write_bytes(small_file(path) + b"\0")
+    with pytest.raises(errors.CorruptedModelFileError, match="instead of"):
+        oldgrowth.load(path)
+
+
+def resealed(page: bytearray) -> bytes:
+    """With the checksum of the first page as it must be."""
+    crc = _core.crc32c(np.frombuffer(bytes(page[: PAGE - 4]), dtype=np.uint8))
+    page[PAGE - 4 : PAGE] = struct.pack("<I", crc)
+    return bytes(page)
+
+
+def test_a_newer_version_is_named(path: Path) -> None:
+    page = bytearray(small_file(path))
+    struct.pack_into("<I", page, 8, 2)
+    path.write_bytes(resealed(page))
+    with pytest.raises(errors.NewerModelFileError, match=r"format version 2, .* versions up to 1"):
+        oldgrowth.load(path)
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04" + bytes(9000), b"x", b"OLDGROWTH is a text" * 999])
+def test_another_file_is_not_ours(content: bytes, path: Path) -> None:
+    path.write_bytes(content)
+    with pytest.raises(errors.NotAModelFileError, match="not a forest"):
+        oldgrowth.load(path)
+
+
+def test_a_missing_file_and_a_directory_are_named(path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"forest\.og"):
+        oldgrowth.load(path)
+    with pytest.raises(OSError, match="irectory"):
+        oldgrowth.load(path.parent)
+
+
+@pytest.mark.parametrize("field", range(4))
+@pytest.mark.parametrize("value", [0, 1, 4096, 4097, 2**40, 2**64 - 1])
+def test_a_table_of_sections_that_lies_is_refused(field: int, value: int, path: Path) -> None:
+    """The checksum of the header is right: somebody meant it."""
+    page = bytearray(small_file(path))
+    where = (16, 24 + 24, 24 + 32, 24 + 48 + 24)[field]  # file length, first offset, length, second offset
+    if struct.unpack_from("<Q", page, where)[0] == value:
+        pytest.skip("it is so")
+    struct.pack_into("<Q", page, where, value)
+    path.write_bytes(resealed(page))
+    with pytest.raises(errors.ModelFileError):
+        oldgrowth.load(path)
+
+
+def with_meta(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    model = fitted()
+    meta = describe(model)
+    change(meta)
+    with ModelWriter(path) as writer:
+        for name in ARRAYS:
+            writer.add(name, getattr(model.forest_, name))
+        writer.add_meta(json.loads(json.dumps(meta)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n_features": 4},
+        {"n_features": "5"},
+        {"n_features": 2**40},
+        {"n_classes": 2},
+        {"n_classes": -1},
+        {"classes": None},
+        {"classes": {"type": "int64", "values": [1, 2]}},
+        {"classes": {"type": "V8", "values": [1, 2, 3]}},
+        {"classes": {"type": "int64", "values": ["a", 2, 3]}},
+        {"classes": {"type": "int8", "values": [1, 2, 3000]}},
+        {"classes": {"type": "object", "values": [[1], 2, 3]}},
+        {"estimator": "RandomForestRegressor"},
+        {"estimator": "os.system"},
+        {"estimator": ["RandomForestClassifier"]},
+        {"importances": [1.0]},
+        {"importances": ["a", "b", "c", "d", "e"]},
+        {"feature_names": ["a"]},
+        {"feature_names": [1, 2, 3, 4, 5]},
+        {"parameters": []},
+        {"parameters": {"max_depth": {"pairs": [[[1], 2]]}}},
+        {"fit_report": None},
+        {"fit_report": {"pairs": [["stages", [5]]]}},
+    ],
+)
+def test_a_description_that_lies_is_refused(change: dict[str, Any], path: Path) -> None:
+    with_meta(path, lambda meta: meta.update(change))
+    with pytest.raises(errors.CorruptedModelFileError, match="corrupted"):
+        oldgrowth.load(path)
+
+
+def test_parameters_of_another_version_are_said(path: Path) -> None:
+    with_meta(path, lambda meta: meta["parameters"].update(wings=2))
+    with pytest.warns(UserWarning, match="does not have: wings"):
+        loaded = oldgrowth.load(path)
+    assert loaded.n_estimators == 6
+
+
+def test_indices_that_lead_outside_are_refused(path: Path) -> None:
+    model = fitted()
+    with ModelWriter(path) as writer:
+        for name in ARRAYS:
+            array = getattr(model.forest_, name).copy()
+            if name == "nodes":
+                array[0] |= np.uint64(2**62)  # a right child far away
+            writer.add(name, array)
+        writer.add_meta(describe(model))
+    with pytest.raises(errors.CorruptedModelFileError, match="bottom tree 0"):
+        oldgrowth.load(path)
