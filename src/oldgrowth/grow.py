@@ -90,6 +90,8 @@ def grow(
     def finished(task: Task) -> None:
         open_tasks[task.top] -= 1
         if open_tasks[task.top] == 0:
+            if oob is not None:
+                oob.sync()
             trees.sync()
             store.drop(task.top)
 
