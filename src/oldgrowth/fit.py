@@ -21,7 +21,7 @@ from .oob import OobInMemory, OobOnDisk, OobRows, OutOfBag
 from .params import Planner
 from .plan import Plan
 from .report import FitReport, Recorder
-from .rounds import distribute_round
+from .rounds import as_begun, distribute_round
 from .sample import Sampled, sample
 from .space import Space
 from .split_large import split_large_buckets
@@ -67,7 +67,7 @@ def fit_forest(
         n = sampled.facts.n_rows
         plan = replace(planner.plan(sampled.facts, rows.classes), chunk_size=chunk_rows)
         sizes = Sizes.of(plan, rows, n, sampled.codec.record_bytes, sampled.facts.weighted)
-        means = choose_means(plan, sizes, limits, chunk_rows)
+        means = as_begun(choose_means(plan, sizes, limits, chunk_rows), space.checkpoint())
         recorder.say(f"store: {means.store} ({means.why})")
         with recorder.stage("top trees", plan.top_sample * len(plan.trees_of_tops(n))) as progress:
             tops = grow_top_trees(sampled, plan, pool, progress, space.checkpoint(), means.tops_at_once)
