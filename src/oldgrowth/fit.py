@@ -61,6 +61,7 @@ def fit_forest(
             planner.identity() | {"data": rows.fingerprint() if space.lasting else {}}
         )
         planner.seed = begun["seed"]
+        rows.checked |= space.lasting  # arrays too may be others when a fit is taken up again
         expected = replace(expected, seed=planner.seed, chunk_size=chunk_rows)
         with recorder.stage("sample", rows.n_rows, rows.nbytes) as progress:
             sampled = sample(rows, expected, pool, progress, space, max(0, limits.room // 8))
