@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DATA ?=
 SOURCES := $(shell find cpp src -type f -not -name '*.pyc') CMakeLists.txt pyproject.toml
 
-.PHONY: demo test test-cpp test-python bench bench-scale sweep lint format clean
+.PHONY: demo test test-cpp test-python torture bench bench-scale sweep lint format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/oldgrowth demo
@@ -19,6 +19,10 @@ test-cpp: $(VENV)/.installed-dev
 
 test-python: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --on-disk tests/test_estimators.py tests/test_compare_sklearn.py -k "not own_checks or top_trees"
+
+torture: $(VENV)/.installed-dev
+	$(BIN)/python tests/torture/kill_resume.py --kills 50 --writes 100
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/compare.py $(if $(DATA),--data $(DATA))

@@ -1,10 +1,27 @@
-"""Makes tests/helpers.py importable and hypothesis patient on slow machines."""
+"""Makes tests/helpers.py importable, hypothesis patient on slow machines, and adds --on-disk."""
 
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--on-disk",
+        action="store_true",
+        help="fit every forest twice, in memory and with the disk store at its tightest, and compare",
+    )
+
+
+@pytest.fixture(autouse=True)
+def _forced_to_disk(request: pytest.FixtureRequest) -> None:
+    if request.config.getoption("--on-disk"):
+        from on_disk import force_to_disk
+
+        force_to_disk(request.getfixturevalue("monkeypatch"), request.getfixturevalue("tmp_path"))

@@ -55,6 +55,7 @@ class ArrayRows(TrainingRows):
         self._x = x
         self.n_features = int(x.shape[1])
         self.n_classes = n_classes
+        self.classification = n_classes > 0
         self.names = names
         self.classes = classes
         self.kept: npt.NDArray[np.intp] | None = None

@@ -19,7 +19,7 @@ from .oob import OobInMemory, OobOnDisk, OobRows, OutOfBag
 from .params import Planner
 from .plan import Plan
 from .report import FitReport, Recorder
-from .rounds import distribute_round
+from .rounds import as_begun, distribute_round
 from .sample import Sampled, sample
 from .space import Space
 from .split_large import split_large_buckets
@@ -61,6 +61,7 @@ def fit_forest(
             planner.identity() | {"data": rows.fingerprint() if space.lasting else {}}
         )
         planner.seed = begun["seed"]
+        rows.checked |= space.lasting  # arrays too may be others when a fit is taken up again
         expected = replace(expected, seed=planner.seed, chunk_size=chunk_rows)
         with recorder.stage("sample", rows.n_rows, rows.nbytes) as progress:
             sampled = sample(rows, expected, pool, progress, space, max(0, limits.room // 8))
@@ -68,7 +69,7 @@ def fit_forest(
         plan = replace(planner.plan(sampled.facts, rows.classes), chunk_size=chunk_rows)
         sizes = Sizes.of(plan, rows, n, sampled.codec.record_bytes, sampled.facts.weighted)
         limits = replace(limits, reading=max(0, recorder.report.stages[0].peak_memory - limits.resident))
-        means = choose_means(plan, sizes, limits, chunk_rows)
+        means = as_begun(choose_means(plan, sizes, limits, chunk_rows), space.checkpoint())
         recorder.say(f"store: {means.store} ({means.why})")
         with recorder.stage("top trees", plan.top_sample * len(plan.trees_of_tops(n))) as progress:
             tops = grow_top_trees(sampled, plan, pool, progress, space.checkpoint(), means.tops_at_once)

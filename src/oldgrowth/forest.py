@@ -90,7 +90,12 @@ class Forest:
         self._core.apply(x, may_miss, leaves)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Forest, (self.n_features, self.n_classes, {k: np.asarray(v) for k, v in self._arrays.items()})
+        return Forest, (self.n_features, self.n_classes, {k: _portable(v) for k, v in self._arrays.items()})
+
+
+def _portable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Without the file it is mapped from, which has no name by which another process could find it."""
+    return np.array(array) if isinstance(array, np.memmap) else array
 
 
 @dataclass(frozen=True)

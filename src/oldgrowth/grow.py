@@ -91,6 +91,8 @@ def grow(
     def finished(task: Task) -> None:
         open_tasks[task.top] -= 1
         if open_tasks[task.top] == 0:
+            if oob is not None:
+                oob.sync()
             trees.sync()
             store.drop(task.top)
 
@@ -231,7 +233,6 @@ def _class_weights(store: Buckets, tasks: list[Task], plan: Plan, pool: Executor
     for task, found in pool.map(count, tasks):
         for tree, classes in zip(task.trees, found, strict=True):
             counts[task.first_tree + tree] += classes
-    counts[counts == 0] = np.inf  # a class that a tree did not draw has no weight in it
-    drawn = np.where(np.isinf(counts), 0.0, counts).sum(axis=1, keepdims=True)
-    present = np.isfinite(counts).sum(axis=1, keepdims=True)
-    return (drawn / (present * counts)).tolist()
+    drawn, present = counts.sum(axis=1, keepdims=True), (counts > 0).sum(axis=1, keepdims=True)
+    # A class that a tree did not draw has no weight in it; neither has one in a tree of another round.
+    return np.divide(drawn, present * counts, out=np.zeros_like(counts), where=counts > 0).tolist()

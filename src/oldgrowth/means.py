@@ -6,6 +6,7 @@ All of this follows from the limits on memory and disk. None of it shows in the 
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -232,12 +233,19 @@ def _store(plan: Plan, sizes: Sizes, limits: Limits) -> tuple[str, str]:
 
 def _tops_per_round(sizes: Sizes, limits: Limits) -> int:
     directory = _existing(limits.directory)
-    free = shutil.disk_usage(directory).free
+    free = shutil.disk_usage(directory).free + _already_there(limits.checkpoint_dir)
     spill_limit = int(_AUTO_SPILL_SHARE * free) if limits.spill_limit is None else limits.spill_limit
     needed = sizes.one_copy + sizes.trees_on_disk
     if needed > free or sizes.one_copy > spill_limit:
         raise DiskTooSmallError(directory, needed, free, spill_limit)
     return min(sizes.n_tops, max(1, min(spill_limit, free - sizes.trees_on_disk) // max(1, sizes.one_copy)))
+
+
+def _already_there(checkpoint_dir: Path | None) -> int:
+    """Bytes that an interrupted fit left to be used again."""
+    if checkpoint_dir is None or not checkpoint_dir.is_dir():
+        return 0
+    return sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(checkpoint_dir))
 
 
 def _existing(path: Path | None) -> Path:

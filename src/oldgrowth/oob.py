@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from .errors import DamagedBlockError
 from .forest import Forest
 from .plan import Plan
 from .progress import StageProgress
@@ -21,6 +22,9 @@ from .workspace import Workspace
 
 # Sums are whole numbers of this size, so that the order in which trees are grown does not matter.
 _UNIT = 2.0**40
+
+# Rows whose votes are added up at a time, if memory is short.
+_FEWEST_ROWS = 1024
 
 _LEAF_BIT, _MIXED_BIT = np.uint64(1 << 63), np.uint64(1 << 62)
 
@@ -62,6 +66,9 @@ class OutOfBag(ABC):
     @abstractmethod
     def add(self, top: int, bucket: int, trees: range, numbers: npt.NDArray[np.uint32], votes: Votes) -> None:
         """What these trees of a bucket say of its rows, which have these numbers."""
+
+    def sync(self) -> None:  # noqa: B027 - memory does not outlive the process
+        """Make sure that all votes added outlive the process."""
 
     @abstractmethod
     def means(self) -> Iterator[OobRows]:
@@ -128,7 +135,8 @@ class OobOnDisk(OutOfBag):
         super().__init__(n_rows, plan)
         self._row_bytes = 8 * self._outputs + 16  # number, trees, target, sums
         self._log = TaskLog(space, "oob.log")
-        self._range = max(1024, most_bytes // (4 * self._row_bytes))  # rows added up at a time
+        self._entries = self._log.entries()  # of an interrupted fit
+        self._range = max(_FEWEST_ROWS, most_bytes // (4 * self._row_bytes))  # rows added up at a time
         self._edges = np.arange(0, n_rows + self._range, self._range)
 
     def add(self, top: int, bucket: int, trees: range, numbers: npt.NDArray[np.uint32], votes: Votes) -> None:
@@ -137,10 +145,19 @@ class OobOnDisk(OutOfBag):
         packed[:, 4:8] = votes.trees.view(np.uint8).reshape(-1, 4)
         packed[:, 8:16] = votes.targets.view(np.uint8).reshape(-1, 8)
         packed[:, 16:] = votes.sums.view(np.uint8).reshape(len(numbers), -1)
-        self._log.append(top, bucket, trees.start, len(trees), [packed.reshape(-1)])
+        entry = self._log.append(top, bucket, trees.start, len(trees), [packed.reshape(-1)])
+        self._entries.append(entry)
+
+    def sync(self) -> None:
+        self._log.sync()
 
     def means(self) -> Iterator[OobRows]:
         entries = self._newest()
+        for entry in entries:
+            self._log.check(entry)
+        votes = sum(entry.size // self._row_bytes * entry.trees for entry in entries)
+        if votes != self._n_rows * self._plan.n_estimators:
+            raise DamagedBlockError(self._log.path, 0, "votes of an earlier run are missing")
         cuts = [self._cuts(entry.offset, entry.size // self._row_bytes) for entry in entries]
         for r in range(len(self._edges) - 1):
             first, last = int(self._edges[r]), min(int(self._edges[r + 1]), self._n_rows)
@@ -158,7 +175,7 @@ class OobOnDisk(OutOfBag):
         """The entries, without those that an interrupted fit logged and a later one logged again."""
         covered: set[tuple[int, int, int]] = set()
         entries = []
-        for entry in reversed(self._log.entries()):
+        for entry in reversed(self._entries):
             trees = {(entry.top, entry.bucket, entry.first_tree + i) for i in range(entry.trees)}
             if not trees & covered:
                 covered |= trees

@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from .oob import OobRows
 
+_ROWS_AT_A_TIME = 65_536
+
 Metric = Callable[[npt.NDArray[Any], npt.NDArray[Any]], float]
 
 
@@ -41,6 +43,7 @@ class OobScorer:
             if self._metric is not None:
                 targets.append(target if classes is None else classes[target.astype(np.intp)])
                 guesses.append(guess if classes is None else classes[guess])
+        sums.finish()
         if self._keep:
             self.rows = np.concatenate(means)
         if self._metric is None:
@@ -61,16 +64,26 @@ class OobScorer:
 
 
 class _Sums:
-    """What accuracy and R2 are made of."""
+    """What accuracy and R2 are made of; added up in blocks of always the same rows, however they come, so that
+    rounding is the same too."""
 
     def __init__(self) -> None:
         self._n = self._right = 0
         self._mean = self._squares = self._errors = 0.0
+        self._waiting = np.zeros((2, 0))  # targets and guesses
 
     def add(self, target: npt.NDArray[np.float64], guess: npt.NDArray[Any]) -> None:
+        self._waiting = np.concatenate([self._waiting, np.stack([target, guess])], axis=1)
+        while self._waiting.shape[1] >= _ROWS_AT_A_TIME:
+            self._add_block(*self._waiting[:, :_ROWS_AT_A_TIME])
+            self._waiting = self._waiting[:, _ROWS_AT_A_TIME:]
+
+    def finish(self) -> None:
+        if self._waiting.shape[1]:
+            self._add_block(*self._waiting)
+
+    def _add_block(self, target: npt.NDArray[np.float64], guess: npt.NDArray[np.float64]) -> None:
         n = len(target)
-        if n == 0:
-            return
         self._right += int((target == guess).sum())
         self._errors += float(((target - guess) ** 2).sum())
         mean = float(target.mean())

@@ -6,7 +6,7 @@ of it is remembered after each group of rows and after splitting.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,16 @@ class Round:
     def unfinished(self, trees: GrownTrees, trees_of_tops: list[int]) -> dict[int, TopTree]:
         """The top trees that have a bottom tree to grow yet."""
         return {i: top for i, top in self.tops.items() if not _finished(i, top, trees, trees_of_tops)}
+
+
+def as_begun(means: Means, checkpoint: Checkpoint) -> Means:
+    """With the rounds that an interrupted fit began with: the disk may have more or less room by now."""
+    if means.store != "disk":
+        return means
+    if (found := checkpoint.saved("rounds")) is not None:
+        return replace(means, tops_per_round=found[1]["tops_per_round"])
+    checkpoint.save("rounds", {}, {"tops_per_round": means.tops_per_round})
+    return means
 
 
 def distribute_round(

@@ -23,6 +23,7 @@ class StreamedRows(TrainingRows):
 
     def __init__(self, dataset: Dataset, classification: bool) -> None:
         self._dataset = dataset
+        self.classification = classification
         self._coder = LabelCoder() if classification else None
         self.classes, self.n_classes = None, 0
         self.n_features = dataset.n_features

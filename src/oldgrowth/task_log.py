@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from .errors import DamagedBlockError, SpillDirectoryError
 from .workspace import Workspace
 
 _HEADER = struct.Struct(
@@ -57,9 +58,14 @@ class TaskLog:
         for part in parts:
             crc = _core.crc32c(part, crc)
         with self._lock:
-            offset = self._file.append(struct.pack("<II", _MAGIC, crc) + rest) + _HEADER.size
-            for part in parts:
-                self._file.append(part)
+            begin = self._file.size
+            try:
+                offset = self._file.append(struct.pack("<II", _MAGIC, crc) + rest) + _HEADER.size
+                for part in parts:
+                    self._file.append(part)
+            except SpillDirectoryError:  # what other threads append must not stand behind a torn entry
+                self._file.truncate(begin)
+                raise
             if self._space.lasting and time.monotonic() - self._synced > _SYNC_EVERY_SECONDS:
                 self._file.sync()
                 self._synced = time.monotonic()
@@ -85,6 +91,15 @@ class TaskLog:
             offset = begin + size
         self._file.truncate(offset)
         return found
+
+    def check(self, entry: Entry) -> None:
+        """Refuse an entry that is not what was appended."""
+        header = np.empty(_HEADER.size, dtype=np.uint8)
+        self._file.read(entry.offset - _HEADER.size, header)
+        magic, crc, *rest = _HEADER.unpack(header.tobytes())
+        wanted = [entry.size, entry.top, entry.bucket, entry.first_tree, entry.trees]
+        if magic != _MAGIC or rest != wanted or self._checksum(header, entry.offset, entry.size) != crc:
+            raise DamagedBlockError(self.path, entry.offset, "its checksum does not match")
 
     def read(self, offset: int, out: npt.NDArray[np.uint8]) -> None:
         self._file.read(offset, out)

@@ -40,17 +40,20 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Place:
-    """How far a pass is: the next row's number, its number in the source, the checksum of all before."""
+    """How far a pass is: the next row's number, its number in the source, and checksums of all before: of the
+    features, and of values and weights. None of them depends on the chunks."""
 
     row: int = 0
     source_row: int = 0
     crc: int = 0
+    side_crc: int = 0
 
 
 class TrainingRows(ABC):
     """Rows that can be read from the beginning any number of times."""
 
     n_features: int
+    classification: bool
     n_classes: int  # 0 for values; known after the first pass
     names: npt.NDArray[np.object_] | None
     classes: npt.NDArray[Any] | None
@@ -112,13 +115,18 @@ class Pass:
     def chunks(self, size: int) -> Iterator[tuple[Chunk, Place]]:
         """Each chunk, and the place behind it."""
         for chunk in self._rows.chunks(size, self.place):
-            crc = self.place.crc
+            crc, side_crc = self.place.crc, self.place.side_crc
             if self._rows.checked:
                 crc = _core.crc32c(chunk.x.reshape(-1).view(np.uint8), crc)
-                if chunk.weights is not None:
-                    crc = _core.crc32c(np.ascontiguousarray(chunk.weights).view(np.uint8), crc)
-            self.place = Place(chunk.end, chunk.source_end, crc)
+                side_crc = _core.crc32c(self._side(chunk), side_crc)
+            self.place = Place(chunk.end, chunk.source_end, crc, side_crc)
             yield chunk, self.place
+
+    def _side(self, chunk: Chunk) -> npt.NDArray[np.uint8]:
+        """Values and weights, row by row; the numbers of classes are not final in the first pass."""
+        columns = [] if self._rows.classification else [chunk.targets]
+        columns += [] if chunk.weights is None else [chunk.weights]
+        return np.stack(columns, axis=1).reshape(-1).view(np.uint8) if columns else np.zeros(0, np.uint8)
 
     def compare(self, first: Place) -> None:
         if self.place != first:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import shutil
 import stat
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -27,6 +29,13 @@ from .errors import DirectoryInUseError, SpillDirectoryError, SpillFullError, St
 
 _PREFIX = "oldgrowth-spill-"
 _LOCK = "lock"
+# Says that a fit has ended and that its files are being removed.
+_FINISHED = "finished"
+# All that a fit leaves in its checkpoint directory; nothing else there is ever removed.
+_OURS = re.compile(
+    r"(checkpoint\.json|(sample|rounds|top-\d+|round-\d+(-split)?)\.npz)(\.new)?|nameless-\w+"
+    r"|(sample|top-\d+)\.rows|(trees|oob)\.log"
+)
 # A directory without a lock may be one that another process is just making.
 _UNLOCKED_SECONDS = 60
 # One call to the system writes at most so many bytes.
@@ -112,25 +121,32 @@ class Workspace:
         self.lasting = lasting  # outlives an interrupted fit
         self._lock = lock
         self._files: dict[str, SpillFile] = {}
+        self._nameless: list[SpillFile] = []
+        self._opening = threading.Lock()
         self.bytes_written = self.bytes_read = 0
         self.stop = _core.Stop()  # set: nothing more is written
 
     def file(self, name: str) -> SpillFile:
         """The spill file of this name, opened once."""
-        if name not in self._files:
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            path = self.path / name
-            try:
-                self._files[name] = SpillFile(self, path, os.open(path, flags, 0o600))
-            except OSError as error:
-                raise self.write_failed(error, path, 0) from error
-        return self._files[name]
+        with self._opening:
+            if name not in self._files:
+                flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+                path = self.path / name
+                try:
+                    self._files[name] = SpillFile(self, path, os.open(path, flags, 0o600))
+                except OSError as error:
+                    raise self.write_failed(error, path, 0) from error
+            return self._files[name]
 
     def nameless(self) -> SpillFile:
         """A file that is gone when nobody uses it any more."""
-        fd, path = tempfile.mkstemp(dir=self.path)
+        try:
+            fd, path = tempfile.mkstemp(prefix="nameless-", dir=self.path)
+        except OSError as error:
+            raise self.write_failed(error, self.path, 0) from error
         os.unlink(path)
-        return SpillFile(self, Path(path), fd)
+        self._nameless.append(SpillFile(self, Path(path), fd))  # to be closed if the fit fails
+        return self._nameless[-1]
 
     def remove(self, name: str) -> None:
         if name in self._files:
@@ -162,7 +178,11 @@ class Workspace:
 
     def used(self) -> int:
         """Bytes of all files on disk now."""
-        return sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(self.path))
+        total = sum(file.size for file in self._nameless)
+        for entry in os.scandir(self.path):
+            with suppress(FileNotFoundError):  # removed by another thread
+                total += entry.stat(follow_symlinks=False).st_size
+        return total
 
     def free(self) -> int:
         return shutil.disk_usage(self.path).free
@@ -174,14 +194,25 @@ class Workspace:
 
     def close(self, finished: bool) -> None:
         """Release the directory; it stays only if it is to be taken up again."""
-        for file in self._files.values():
+        for file in [*self._files.values(), *self._nameless]:
             file.close()
-        if finished or not self.lasting:
-            for entry in os.scandir(self.path):
-                os.unlink(entry.path)
-            if not self.lasting:
-                self.path.rmdir()
+        if not self.lasting:
+            shutil.rmtree(self.path)
+        elif finished:
+            self.clear()
+        if self.lasting and not self._ours():  # also a directory that is not for us is left as it was
+            (self.path / _LOCK).unlink(missing_ok=True)
         os.close(self._lock)
+
+    def clear(self) -> None:
+        """Remove what a fit left, also if it is killed while it does so."""
+        os.close(os.open(self.path / _FINISHED, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+        for path in self._ours():
+            path.unlink()
+        (self.path / _FINISHED).unlink()
+
+    def _ours(self) -> list[Path]:
+        return [Path(entry.path) for entry in os.scandir(self.path) if _OURS.fullmatch(entry.name)]
 
 
 @contextmanager
@@ -222,6 +253,8 @@ def lasting_space(directory: Path) -> Iterator[Workspace]:
     space = Workspace(directory, lock, lasting=True)
     finished = False
     try:
+        if space.has(_FINISHED):
+            space.clear()
         yield space
         finished = True
     finally:

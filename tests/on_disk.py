@@ -1,0 +1,84 @@
+"""Forces fits through the disk store with everything tiny, and compares them with fits in memory."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oldgrowth.base
+import oldgrowth.disk_store
+import oldgrowth.fit
+import oldgrowth.means
+import oldgrowth.oob
+from oldgrowth.fit import Fitted, fit_forest
+from oldgrowth.means import Limits
+from oldgrowth.oob import OobRows
+from oldgrowth.params import Planner
+from oldgrowth.training_rows import TrainingRows
+
+UseOob = Callable[[Iterator[OobRows]], Any]
+
+
+def make_all_tiny(monkeypatch: pytest.MonkeyPatch, tops_per_round: int = 2) -> None:
+    """Groups and blocks of a few rows, rounds of a few top trees, votes added up in small ranges."""
+    monkeypatch.setattr(oldgrowth.means, "_LARGEST_GROUP", 4096)
+    monkeypatch.setattr(
+        oldgrowth.means, "_tops_per_round", lambda sizes, limits: min(sizes.n_tops, tops_per_round)
+    )
+    monkeypatch.setattr(oldgrowth.disk_store, "_WRITE_BYTES", 300)
+    monkeypatch.setattr(oldgrowth.oob, "_FEWEST_ROWS", 100)
+    choose = oldgrowth.means.choose_means
+    monkeypatch.setattr(oldgrowth.fit, "choose_means", lambda *args: replace(choose(*args), oob_bytes=0))
+
+
+def force_to_disk(monkeypatch: pytest.MonkeyPatch, spill_dir: Path) -> None:
+    def fit_twice(
+        rows: TrainingRows, planner: Planner, limits: Limits, verbose: int, use_oob: UseOob
+    ) -> Fitted:
+        memory = _in_memory(rows, planner, limits, verbose, use_oob)
+        with monkeypatch.context() as patch:
+            make_all_tiny(patch)
+            disk = fit_forest(rows, _in_small_chunks(planner), _tight(limits, spill_dir), verbose, use_oob)
+        assert list(spill_dir.glob("oldgrowth-spill-*")) == []
+        _compare(memory, disk)
+        return disk
+
+    monkeypatch.setattr(oldgrowth.base, "fit_forest", fit_twice)
+
+
+def _in_memory(rows: TrainingRows, planner: Planner, limits: Limits, verbose: int, use_oob: UseOob) -> Fitted:
+    """A fit that leaves rows and scorer as they are; what it warns of, the other one will."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        limits = replace(limits, store="memory", checkpoint_dir=None)
+        return fit_forest(copy.deepcopy(rows), planner, limits, verbose, copy.copy(use_oob))
+
+
+def _in_small_chunks(planner: Planner) -> Planner:
+    """Chunks of 7 to 64 rows, of a size that differs from fit to fit."""
+    small = copy.copy(planner)
+    small._params = planner._params | {"chunk_size": 7 + planner.seed % 58}
+    small.chunk_size_given = True
+    return small
+
+
+def _tight(limits: Limits, spill_dir: Path) -> Limits:
+    """No memory to spare: as little at a time as the disk store can do with."""
+    return replace(
+        limits, store="disk", memory=0, memory_given=False, spill_dir=spill_dir, checkpoint_dir=None
+    )
+
+
+def _compare(memory: Fitted, disk: Fitted) -> None:
+    assert disk.forest.digest() == memory.forest.digest()
+    np.testing.assert_array_equal(disk.importances, memory.importances)
+    if memory.oob is not None:
+        np.testing.assert_equal(disk.oob.score, memory.oob.score)
+        np.testing.assert_array_equal(disk.oob.rows, memory.oob.rows)

@@ -1,0 +1,107 @@
+"""Fits that meet every path of the disk store, each small enough to be killed and taken up many times."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import oldgrowth
+import oldgrowth.disk_store
+import oldgrowth.means
+import oldgrowth.sample
+import oldgrowth.task_log
+from helpers import make_data
+
+# Top trees on a tenth of the rows they need: buckets come out too large and are split again.
+SPLIT = {"bucket_size": 150, "top_sample": 40}
+COMMON: dict[str, Any] = {"random_state": 3, "n_jobs": 2, "chunk_size": 100}
+ROWS = 4000
+
+
+def remember_often() -> None:
+    """Small groups and blocks, and a memory of each step rather than one every few seconds."""
+    oldgrowth.means._LARGEST_GROUP = 100_000
+    oldgrowth.disk_store._WRITE_BYTES = 10_000
+    oldgrowth.sample._SAVE_EVERY_SECONDS = 0.02
+    oldgrowth.task_log._SYNC_EVERY_SECONDS = 0.05
+
+
+def write_files(folder: Path) -> None:
+    """The rows as files; the same ones for every child."""
+    x, y = make_data(ROWS, 8, 3, seed=5)
+    _, value = make_data(ROWS, 8, 0, seed=5)
+    weights = np.round(np.random.default_rng(1).exponential(size=ROWS), 2)
+    weights[::17] = 0
+    columns = {f"f{i}": x[:, i] for i in range(8)}
+    names = np.array(["ash", "birch", "cedar"])[y]
+    table = pa.table({**columns, "label": names, "value": value, "w": weights})
+    pq.write_table(table, folder / "rows.parquet", row_group_size=700)
+    np.savez(folder / "rows.npz", x=x, y=y, value=value, w=weights)
+
+
+def _arrays(folder: Path) -> dict[str, np.ndarray]:
+    with np.load(folder / "rows.npz") as found:
+        return dict(found)
+
+
+def labels_in_a_file(folder: Path, **params: Any) -> Any:
+    """Text labels, out of bag, weighted classes."""
+    data = oldgrowth.open_dataset(
+        folder / "rows.parquet", target="label", features=[f"f{i}" for i in range(8)]
+    )
+    options = COMMON | SPLIT | {"class_weight": "balanced_subsample", "oob_score": True} | params
+    return oldgrowth.RandomForestClassifier(10, **options).fit(data)
+
+
+def weighted_values_in_a_file(folder: Path, **params: Any) -> Any:
+    data = oldgrowth.open_dataset(folder / "rows.parquet", "value", [f"f{i}" for i in range(8)], "w")
+    return oldgrowth.RandomForestRegressor(9, **(COMMON | SPLIT | {"oob_score": True} | params)).fit(data)
+
+
+def labels_in_arrays_in_rounds(folder: Path, **params: Any) -> Any:
+    """Three rounds: the disk may hold the buckets of one top tree."""
+    rows = _arrays(folder)
+    options = COMMON | SPLIT | {"spill_limit": "260kB", "oob_score": True} | params
+    return oldgrowth.RandomForestClassifier(10, **options).fit(rows["x"], rows["y"], rows["w"])
+
+
+def values_in_arrays(folder: Path, **params: Any) -> Any:
+    rows = _arrays(folder)
+    options = COMMON | {"bucket_size": 300} | params
+    return oldgrowth.ExtraTreesRegressor(12, **options).fit(rows["x"], rows["value"])
+
+
+def one_bucket(folder: Path, **params: Any) -> Any:
+    """No top trees at all."""
+    rows = _arrays(folder)
+    return oldgrowth.RandomForestClassifier(20, **(COMMON | {"oob_score": True} | params)).fit(
+        rows["x"], rows["y"]
+    )
+
+
+def subsets(folder: Path, **params: Any) -> Any:
+    rows = _arrays(folder)
+    return oldgrowth.SubsetForestClassifier(40, subset_size=800, **(COMMON | params)).fit(
+        rows["x"], rows["y"]
+    )
+
+
+CASES: dict[str, Callable[..., Any]] = {
+    case.__name__: case
+    for case in (
+        labels_in_a_file, weighted_values_in_a_file, labels_in_arrays_in_rounds, values_in_arrays, one_bucket, subsets,
+    )
+}  # fmt: skip
+
+
+def outcome(model: Any) -> str:
+    """Every bit of the model, with what was found out of bag."""
+    score = getattr(model, "oob_score_", 0.0)
+    return f"{model.forest_.digest()} {float(score).hex()} {model.feature_importances_.sum().hex()}"
