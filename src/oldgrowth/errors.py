@@ -355,3 +355,14 @@ class DiskTooSmallError(SpillDirectoryError):
 
 class StoppedError(OldgrowthError):
     """The fit that a task belongs to has failed or was interrupted; its error is the one that is seen."""
+
+
+class SceneError(OldgrowthError):
+    """The scene of the demo could not be made."""
+
+    def __init__(self, code: int, said: str) -> None:
+        words = said.strip().splitlines() or ["it did not say why"]
+        why = words[-1]
+        if code < 0:
+            why = f"its process was ended by signal {-code}, as a system short of memory does"
+        super().__init__(f"The scene could not be made: {why.rstrip('.')}. A smaller --size needs less.")

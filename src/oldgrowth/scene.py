@@ -37,6 +37,12 @@ _RARE_OBJECT_PIXELS = 28
 _SINGLE_ERRORS, _ERROR_PATCHES = 0.01, 0.01
 _PARCEL = (22.0, 13.0)
 _WINDOW = 3
+# A row of patches: of each band the pixel and those around it, by the points of the compass.
+FEATURE_NAMES = tuple(
+    f"{band} {place}".strip()
+    for band in BAND_NAMES
+    for place in ("nw", "n", "ne", "w", "", "e", "sw", "s", "se")
+)
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -89,14 +95,21 @@ def patches(scene: Scene) -> npt.NDArray[np.uint16]:
 
     Pixels beyond the border repeat those on it. The rows keep the bands' narrow type.
     """
+    return patches_of_lines(scene.bands, 0, scene.shape[0])
+
+
+def patches_of_lines(bands: npt.NDArray[np.uint16], first: int, last: int) -> npt.NDArray[np.uint16]:
+    """The rows of `patches` for the lines from `first` up to, not including, `last`."""
     margin = _WINDOW // 2
-    n_bands, height, width = scene.bands.shape
-    padded = np.pad(scene.bands, ((0, 0), (margin, margin), (margin, margin)), mode="edge")
-    rows = np.empty((height, width, n_bands, _WINDOW, _WINDOW), dtype=scene.bands.dtype)
+    n_bands, height, width = bands.shape
+    n_lines = last - first
+    lines = np.clip(np.arange(first - margin, last + margin), 0, height - 1)
+    padded = np.pad(bands[:, lines], ((0, 0), (0, 0), (margin, margin)), mode="edge")
+    rows = np.empty((n_lines, width, n_bands, _WINDOW, _WINDOW), dtype=bands.dtype)
     for dy in range(_WINDOW):
         for dx in range(_WINDOW):
-            rows[:, :, :, dy, dx] = np.moveaxis(padded[:, dy : dy + height, dx : dx + width], 0, 2)
-    return rows.reshape(height * width, -1)
+            rows[:, :, :, dy, dx] = np.moveaxis(padded[:, dy : dy + n_lines, dx : dx + width], 0, 2)
+    return rows.reshape(n_lines * width, -1)
 
 
 def split_pixels(scene: Scene, test_share: float = 0.3, seed: int = 0) -> Bools:
