@@ -37,11 +37,12 @@ from .commands.parameters import KINDS, TASKS, given_parameters, parameter_optio
 from .commands.sources import Source
 from .datasets.columns import AllBut
 from .errors import ParameterError
+from .memory import memory_limit_of
 from .picture import SUFFIXES
 from .scene import MIN_SIDE
 
 FAILED, INTERRUPTED = 1, 130
-# A scene of this side already needs some gigabytes of memory.
+# A scene of this side already needs some gigabytes of memory to be made, and more of disk.
 _MAX_SIDE = 5000
 
 
@@ -203,25 +204,34 @@ def picture_path(_: click.Context, __: click.Parameter, path: Path) -> Path:
     return check_writable(path, SUFFIXES)
 
 
+def memory_size(_: click.Context, __: click.Parameter, value: str) -> int:
+    try:
+        return memory_limit_of(value)
+    except ParameterError as error:
+        raise click.BadParameter(str(error)) from error
+
+
 @cli.command()
-@click.option("--size", type=click.IntRange(MIN_SIDE, _MAX_SIDE), default=600, show_default=True,
+@click.option("--size", type=click.IntRange(MIN_SIDE, _MAX_SIDE), default=2800, show_default=True,
               help="Height and width of the scene in pixels.")  # fmt: skip
-@click.option("--trees", type=click.IntRange(min=1), default=24, show_default=True, help="Number of trees.")
+@click.option("--trees", type=click.IntRange(min=1), default=8, show_default=True, help="Number of trees.")
+@click.option("--memory-limit", default="500MB", show_default=True, callback=memory_size, metavar="SIZE",
+              help="What the process may take while it trains.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True,
               help="The same seed gives the same scene and the same forest.")  # fmt: skip
 @click.option("--output", type=click.Path(dir_okay=False, writable=True, path_type=Path),
               default=Path("oldgrowth-demo.png"), show_default=True, callback=picture_path,
               help="Where to save the picture: .png, .pdf or .svg.")  # fmt: skip
 @debug_option
-def demo(size: int, trees: int, seed: int, output: Path) -> None:
-    """Train a forest on made-up imagery and draw its map.
+def demo(size: int, trees: int, memory_limit: int, seed: int, output: Path) -> None:
+    """Train a forest on made-up imagery that is larger than a memory limit, and draw its map.
 
     The scene has a class that covers less than a thousandth of it. The tables compare how much of each class
     is found by the forest, which sees all rows, and by trees that only see small random subsets of them.
     """
     from .demo import run_demo
 
-    run_demo(size, trees, seed, output, Console(highlight=False))
+    run_demo(size, trees, seed, memory_limit, output, _console())
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

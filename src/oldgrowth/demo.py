@@ -1,4 +1,4 @@
-"""`oldgrowth demo`: a forest on made-up imagery beside the baseline, with tables and a picture."""
+"""`oldgrowth demo`: a forest on made-up imagery beyond a memory limit, beside the baseline, with a picture."""
 
 from __future__ import annotations
 
@@ -8,19 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
+from .commands.sources import Predictor
+from .datasets import open_dataset
+from .datasets.base import Dataset
 from .estimators import RandomForestClassifier, SubsetForestClassifier
+from .memory import human_bytes, peak_memory
 from .picture import save_picture
 from .report import FitReport
-from .scene import Bools, Labels, Scene, make_scene, patches, split_blocks
+from .scene import Bools, Labels, Scene, patches_of_lines
+from .scene_files import TARGET, SceneFiles, make_scene_files, strips
+from .workspace import spill_space
 
-_SUBSET_SHARE = 0.02
-_BLOCKS_ACROSS = 12
-_MIN_BLOCK = 5
+_SUBSET_SHARE = 0.01
 _RARE_SHARE = 0.001
+_PIXELS_AT_A_TIME = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -42,61 +46,105 @@ class Outcome:
         return float((predicted == label)[self.test & (self.scene.truth == label)].mean())
 
 
-def run_demo(size: int, trees: int, seed: int, output: Path, console: Console) -> Outcome:
-    """Make a scene of `size` x `size` pixels, train, print the tables, save the picture."""
+def run_demo(
+    size: int, trees: int, seed: int, memory_limit: int, output: Path, console: Console
+) -> Outcome:
+    """Make a scene of `size` x `size` pixels, train, print the tables, save the picture.
+
+    All files are in a private directory among the system's temporary ones, which is gone in the end.
+    """
     started = time.perf_counter()
-    scene = make_scene(size, size, seed)
-    rows = patches(scene)
-    test = split_blocks(scene, block=max(_MIN_BLOCK, size // _BLOCKS_ACROSS), seed=seed)
-    wrong = (scene.labels != scene.truth)[~test].mean()
-    console.print(
-        f"A scene of {size} x {size} pixels, each a row of {rows.shape[1]} features (3x3 patches of "
-        f"{len(scene.bands)} bands): {(~test).sum():,} rows to train on, {test.sum():,} to test on in other "
-        f"parts of the scene. {wrong:.1%} of the training labels are wrong."
-    )
-    outcome = _train(scene, rows, test, trees, seed)
-    console.print()
-    console.print(stage_table(outcome.report))
-    report = outcome.report
-    groups = "in one bucket"
-    if report.top_trees:
-        groups = f"on {report.top_trees} top trees, {report.buckets:,} buckets"
-    console.print(f"{report.trees} fully-grown trees {groups}, {report.nodes:,} nodes.")
-    console.print()
-    console.print(recall_table(outcome))
-    console.print(
-        f"Test accuracy {outcome.accuracy(outcome.forest_map):.2%}; of the baseline, whose trees see "
-        f"{outcome.subset_rows:,} random rows each, {outcome.accuracy(outcome.subsets_map):.2%}."
-    )
-    console.print()
-    _picture(outcome, output, console)
+    with spill_space(None) as space:
+        console.print(f"Making a scene of {size} x {size} pixels in {space.path} ...", soft_wrap=True)
+        files = make_scene_files(space.path, size, seed)
+        outcome = _train(files, trees, seed, memory_limit, space.path, console)
+        console.print()
+        console.print(recall_table(outcome))
+        console.print(
+            f"Test accuracy {outcome.accuracy(outcome.forest_map):.2%}; of the baseline, whose trees see "
+            f"{outcome.subset_rows:,} random rows each, {outcome.accuracy(outcome.subsets_map):.2%}."
+        )
+        console.print()
+        _picture(outcome, output, console)
     console.print(f"Done in {time.perf_counter() - started:.1f} s.")
     return outcome
 
 
-def _train(scene: Scene, rows: npt.NDArray[np.uint16], test: Bools, trees: int, seed: int) -> Outcome:
-    train = ~test.ravel()
-    x, y = rows[train], scene.labels.ravel()[train]
-    subset_rows = max(2, round(_SUBSET_SHARE * len(x)))
-    forest = RandomForestClassifier(trees, random_state=seed, verbose=1).fit(x, y)
-    subsets = SubsetForestClassifier(trees, subset_size=subset_rows, random_state=seed).fit(x, y)
+def _train(
+    files: SceneFiles, trees: int, seed: int, memory_limit: int, directory: Path, console: Console
+) -> Outcome:
+    data = open_dataset(files.rows, target=TARGET)
+    _describe(files, data, console)
+    shared: dict[str, Any] = {"random_state": seed, "memory_limit": memory_limit, "spill_dir": directory}
+    forest = RandomForestClassifier(trees, verbose=1, **shared).fit(data)
+    report = forest.fit_report_
+    subset_rows = max(2, round(_SUBSET_SHARE * report.rows))
+    subsets = SubsetForestClassifier(trees, subset_size=subset_rows, **shared).fit(data)
+    peak = peak_memory()
+    console.print()
+    console.print(stage_table(report))
+    groups = "in one bucket"
+    if report.top_trees:
+        groups = f"on {report.top_trees} top trees, {report.buckets:,} buckets"
+    console.print(f"{report.trees} fully-grown trees {groups}, {report.nodes:,} nodes.")
+    row_bytes = report.features * files.scene.bands.itemsize + files.scene.labels.itemsize
+    console.print(memory_sentence(report.rows * row_bytes, memory_limit, peak, report.store))
+    maps = [_whole_map(model, files.scene) for model in (forest, subsets)]
+    return Outcome(files.scene, files.test, maps[0], maps[1], subset_rows, report)
 
-    def whole_map(model: Any) -> Labels:
-        predicted: Labels = model.predict(rows).reshape(scene.shape)
-        return predicted
 
-    return Outcome(scene, test, whole_map(forest), whole_map(subsets), subset_rows, forest.fit_report_)
+def _describe(files: SceneFiles, data: Dataset, console: Console) -> None:
+    scene, train = files.scene, ~files.test
+    wrong = (scene.labels != scene.truth)[train].mean()
+    console.print(
+        f"Each pixel is a row of {data.n_features} features (3x3 patches of {len(scene.bands)} bands): "
+        f"{data.n_rows:,} rows to train on, in {len(files.rows)} Parquet files of "
+        f"{human_bytes(data.nbytes or 0)}, and {files.test.sum():,} to test on in other parts of the scene. "
+        f"{wrong:.1%} of the training labels are wrong."
+    )
+
+
+def memory_sentence(rows: int, limit: int, peak: int, store: str) -> str:
+    """Bytes of the rows, of the limit and of the process at its largest, and what to think of them."""
+    sizes = (
+        f"{rows / 1e9:.2f} GB of 16-bit rows, memory limit {limit / 1e9:.2f} GB, "
+        f"peak of the process while training {peak / 1e9:.2f} GB"
+    )
+    if rows <= limit:
+        kept = "were kept in memory" if store == "memory" else "went through the disk all the same"
+        return f"{sizes}: the rows are no larger than the limit, and {kept}."
+    if peak > limit:
+        return f"{sizes}: the limit was exceeded."
+    return f"{sizes}: trained on all rows, through the disk."
+
+
+def _whole_map(model: Any, scene: Scene) -> Labels:
+    """Predict all pixels, some lines at a time."""
+    predictor = Predictor(model)
+    predicted = np.empty(scene.shape, dtype=np.uint8)
+    for first, last in strips(scene.shape, _PIXELS_AT_A_TIME):
+        shares = predictor.means(patches_of_lines(scene.bands, first, last))
+        predicted[first:last] = model.classes_.take(shares.argmax(axis=1)).reshape(last - first, -1)
+    return predicted
 
 
 def stage_table(report: FitReport) -> Table:
     table = Table("stage", title="Training, stage by stage", title_justify="left")
-    for heading in ("rows", "seconds", "share"):
+    for heading in ("rows", "seconds", "share", "read", "written", "peak"):
         table.add_column(heading, justify="right")
     total = report.seconds or 1.0
     for stage in report.stages:
-        table.add_row(stage.name, f"{stage.rows:,}", f"{stage.seconds:.2f}", f"{stage.seconds / total:.1%}")
+        moved = (stage.bytes_read, stage.bytes_written, stage.peak_memory)
+        table.add_row(
+            stage.name, f"{stage.rows:,}", f"{stage.seconds:.2f}", f"{stage.seconds / total:.1%}",
+            *map(human_bytes, moved),
+        )  # fmt: skip
     table.add_section()
-    table.add_row("total", f"{report.rows:,}", f"{report.seconds:.2f}", "100.0%", style="bold")
+    read, written = (sum(getattr(s, f"bytes_{way}") for s in report.stages) for way in ("read", "written"))
+    table.add_row(
+        "total", f"{report.rows:,}", f"{report.seconds:.2f}", "100.0%", human_bytes(read),
+        human_bytes(written), human_bytes(report.peak_memory), style="bold",
+    )  # fmt: skip
     return table
 
 

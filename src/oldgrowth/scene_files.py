@@ -22,7 +22,7 @@ from .scene import FEATURE_NAMES, Bools, Scene, make_scene, patches_of_lines, sp
 
 TARGET = "label"
 _BLOCKS_ACROSS = 12
-_MIN_BLOCK = 5
+_BLOCK_SIDES = (5, 50)
 _ROWS_PER_FILE = 250_000
 _WRITERS = 2
 
@@ -54,7 +54,9 @@ def make_scene_files(directory: Path, size: int, seed: int) -> SceneFiles:
 
 def write_scene(directory: Path, size: int, seed: int) -> None:
     scene = make_scene(size, size, seed)
-    test = split_blocks(scene, block=max(_MIN_BLOCK, size // _BLOCKS_ACROSS), seed=seed)
+    smallest, largest = _BLOCK_SIDES
+    block = min(largest, max(smallest, size // _BLOCKS_ACROSS))
+    test = split_blocks(scene, block=block, seed=seed)
     for name, pixels in {
         "bands": scene.bands, "labels": scene.labels, "truth": scene.truth, "test": test
     }.items():  # fmt: skip
@@ -62,7 +64,8 @@ def write_scene(directory: Path, size: int, seed: int) -> None:
 
     def write(first: int, last: int) -> None:
         train = ~test[first:last].ravel()
-        rows, labels = patches_of_lines(scene.bands, first, last)[train], scene.labels[first:last].ravel()[train]
+        rows = patches_of_lines(scene.bands, first, last)[train]
+        labels = scene.labels[first:last].ravel()[train]
         _write_rows(directory / f"lines-{first:05d}.parquet", rows, labels)
 
     with ThreadPoolExecutor(_WRITERS) as pool:
