@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 from oldgrowth.errors import DataError, ParameterError
-from oldgrowth.scene import CLASS_NAMES, MIN_SIDE, Scene, make_scene, patches, split_blocks, split_pixels
+from oldgrowth.scene import (
+    CLASS_NAMES,
+    FEATURE_NAMES,
+    MIN_SIDE,
+    Scene,
+    make_scene,
+    patches,
+    patches_of_lines,
+    split_blocks,
+    split_pixels,
+)
 
 RARE = len(CLASS_NAMES) - 1
 
@@ -38,7 +48,7 @@ def test_one_class_dominates_and_one_is_rare(size: tuple[int, int], seed: int) -
         assert 0 < share[RARE] < 0.001
 
 
-def test_rare_class_has_enough_pixels_at_the_size_of_the_demo() -> None:
+def test_rare_class_has_enough_pixels_at_its_usual_size() -> None:
     made = make_scene(600, 600, seed=0)
     assert 100 <= (made.labels == RARE).sum() <= 300
 
@@ -98,6 +108,16 @@ def test_patches_equal_a_naive_loop() -> None:
                 for dx in (-1, 0, 1)
             ]
             assert rows[y * 7 + x].tolist() == wanted
+
+
+def test_patches_of_some_lines_are_those_of_all(scene: Scene) -> None:
+    rows = patches(scene).reshape(400, 410, -1)
+    for first, last in ((0, 1), (0, 400), (17, 40), (399, 400)):
+        part = patches_of_lines(scene.bands, first, last)
+        np.testing.assert_array_equal(part, rows[first:last].reshape(len(part), -1))
+    assert len(FEATURE_NAMES) == rows.shape[2] == len(set(FEATURE_NAMES))
+    np.testing.assert_array_equal(rows[:, :, FEATURE_NAMES.index("red")], scene.bands[2])
+    np.testing.assert_array_equal(rows[1:, :, FEATURE_NAMES.index("red n")], scene.bands[2, :-1])
 
 
 @pytest.mark.parametrize("split", [split_pixels, split_blocks])

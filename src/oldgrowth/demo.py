@@ -1,8 +1,10 @@
-"""`oldgrowth demo`: a forest on made-up imagery beyond a memory limit, beside the baseline, with a picture."""
+"""`oldgrowth demo`: a forest on made-up imagery beyond a memory limit, the baseline, and a picture."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from .picture import save_picture
 from .report import FitReport
 from .scene import Bools, Labels, Scene, patches_of_lines
 from .scene_files import TARGET, SceneFiles, make_scene_files, strips
+from .training_rows import read_ahead
 from .workspace import spill_space
 
 _SUBSET_SHARE = 0.01
@@ -46,9 +49,7 @@ class Outcome:
         return float((predicted == label)[self.test & (self.scene.truth == label)].mean())
 
 
-def run_demo(
-    size: int, trees: int, seed: int, memory_limit: int, output: Path, console: Console
-) -> Outcome:
+def run_demo(size: int, trees: int, seed: int, memory_limit: int, output: Path, console: Console) -> Outcome:
     """Make a scene of `size` x `size` pixels, train, print the tables, save the picture.
 
     All files are in a private directory among the system's temporary ones, which is gone in the end.
@@ -89,8 +90,8 @@ def _train(
     console.print(f"{report.trees} fully-grown trees {groups}, {report.nodes:,} nodes.")
     row_bytes = report.features * files.scene.bands.itemsize + files.scene.labels.itemsize
     console.print(memory_sentence(report.rows * row_bytes, memory_limit, peak, report.store))
-    maps = [_whole_map(model, files.scene) for model in (forest, subsets)]
-    return Outcome(files.scene, files.test, maps[0], maps[1], subset_rows, report)
+    forest_map, subsets_map = _whole_maps(files.scene, (forest, subsets))
+    return Outcome(files.scene, files.test, forest_map, subsets_map, subset_rows, report)
 
 
 def _describe(files: SceneFiles, data: Dataset, console: Console) -> None:
@@ -98,7 +99,7 @@ def _describe(files: SceneFiles, data: Dataset, console: Console) -> None:
     wrong = (scene.labels != scene.truth)[train].mean()
     console.print(
         f"Each pixel is a row of {data.n_features} features (3x3 patches of {len(scene.bands)} bands): "
-        f"{data.n_rows:,} rows to train on, in {len(files.rows)} Parquet files of "
+        f"{data.n_rows:,} rows to train on, in Parquet files of "
         f"{human_bytes(data.nbytes or 0)}, and {files.test.sum():,} to test on in other parts of the scene. "
         f"{wrong:.1%} of the training labels are wrong."
     )
@@ -107,8 +108,8 @@ def _describe(files: SceneFiles, data: Dataset, console: Console) -> None:
 def memory_sentence(rows: int, limit: int, peak: int, store: str) -> str:
     """Bytes of the rows, of the limit and of the process at its largest, and what to think of them."""
     sizes = (
-        f"{rows / 1e9:.2f} GB of 16-bit rows, memory limit {limit / 1e9:.2f} GB, "
-        f"peak of the process while training {peak / 1e9:.2f} GB"
+        f"{human_bytes(rows)} of 16-bit rows, memory limit {human_bytes(limit)}, "
+        f"peak of the process while training {human_bytes(peak)}"
     )
     if rows <= limit:
         kept = "were kept in memory" if store == "memory" else "went through the disk all the same"
@@ -118,14 +119,18 @@ def memory_sentence(rows: int, limit: int, peak: int, store: str) -> str:
     return f"{sizes}: trained on all rows, through the disk."
 
 
-def _whole_map(model: Any, scene: Scene) -> Labels:
-    """Predict all pixels, some lines at a time."""
-    predictor = Predictor(model)
-    predicted = np.empty(scene.shape, dtype=np.uint8)
-    for first, last in strips(scene.shape, _PIXELS_AT_A_TIME):
-        shares = predictor.means(patches_of_lines(scene.bands, first, last))
-        predicted[first:last] = model.classes_.take(shares.argmax(axis=1)).reshape(last - first, -1)
-    return predicted
+def _whole_maps(scene: Scene, models: Sequence[Any]) -> list[Labels]:
+    """Predict all pixels with each model, some lines at a time; the next lines are made ready meanwhile."""
+    predictors = [Predictor(model) for model in models]
+    maps = [np.empty(scene.shape, dtype=np.uint8) for _ in models]
+    lines = strips(scene.shape, _PIXELS_AT_A_TIME)
+    ready = ((slice(first, last), patches_of_lines(scene.bands, first, last)) for first, last in lines)
+    with closing(read_ahead(ready)) as parts:
+        for part, rows in parts:
+            for model, predictor, predicted in zip(models, predictors, maps, strict=True):
+                best = predictor.means(rows).argmax(axis=1)
+                predicted[part] = model.classes_.take(best).reshape(-1, scene.shape[1])
+    return maps
 
 
 def stage_table(report: FitReport) -> Table:

@@ -16,9 +16,12 @@ from .new_file import new_file
 from .scene import Bools, Labels, Scene
 
 _COLOURS = ("#2f6b3c", "#a8cf6f", "#efd06b", "#3b7fb8", "#c9483f", "#b08a62", "#7b2cbf")
+_SHOWN_BANDS = (4, 3, 2)  # as red, green and blue
 _INK, _FAINT = "#222222", "#666666"
 _PAGE_WIDTH, _MARGIN = 16.0, 0.3
 _ZOOM = (29, 37)
+# A whole scene is drawn on some hundred pixels of the page: of a larger one, not all pixels are painted.
+_WIDE_PIXELS = 600
 SUFFIXES = (".png", ".pdf", ".svg")
 
 
@@ -30,13 +33,11 @@ def save_picture(
 
     centres = [centre for centre in stands(scene) if _tested(scene, test, centre)] or stands(scene)
     zoom = max(centres, key=lambda centre: _tested(scene, test, centre))
-    bands, truth = _composite(scene), _paint(scene.truth)
-    # What a forest says of the pixels it learned from tells nothing: there the classes are drawn as they are.
-    forest, subsets = (
-        _fade(_paint(np.where(test, labels, scene.truth)), ~test) for labels in (forest_map, subsets_map)
-    )
+    maps = _Maps(scene, test, forest_map, subsets_map)
     page = _Page(scene.shape)
     figure = Figure(figsize=(_PAGE_WIDTH, page.height), dpi=110, facecolor="white")
+    step = max(1, max(scene.shape) // _WIDE_PIXELS)
+    bands, truth, forest, _ = maps.painted((slice(None, None, step), slice(None, None, step)))
     wide = (
         (bands, "Bands: short-wave, near infrared, red"),
         (truth, "True classes"),
@@ -45,16 +46,13 @@ def save_picture(
     for i, (image, caption) in enumerate(wide):
         axes = figure.add_axes(page.wide(i))
         _show(axes, image, caption)
-        for centre in centres:
-            _ring(axes, centre, zoomed=centre == zoom)
-    close = (
-        (bands, "Close up: bands"),
-        (truth, "True classes"),
-        (forest, "Forest, all rows"),
-        (subsets, "Baseline, small subsets"),
-    )
-    for i, (image, caption) in enumerate(close):
-        _show(figure.add_axes(page.close(i)), _around(image, zoom), caption)
+        for y, x in centres:
+            _ring(axes, (y // step, x // step), zoomed=(y, x) == zoom)
+    captions = ("Close up: bands", "True classes", "Forest, all rows", "Baseline, small subsets")
+    for i, (image, caption) in enumerate(
+        zip(maps.painted(_around(scene.shape, zoom)), captions, strict=True)
+    ):
+        _show(figure.add_axes(page.close(i)), image, caption)
     _words(figure, scene, title, page)
     image_file = io.BytesIO()
     figure.savefig(image_file, format=path.suffix.lower().lstrip("."))
@@ -111,27 +109,42 @@ def stands(scene: Scene) -> list[tuple[int, int]]:
 def _tested(scene: Scene, test: Bools, centre: tuple[int, int]) -> int:
     """How many pixels of a stand the forest has not seen."""
     rare_test = (scene.truth == len(scene.class_names) - 1) & test
-    return int(_around(rare_test, centre, (13, 13)).sum())
+    return int(rare_test[_around(scene.shape, centre, (13, 13))].sum())
 
 
 def _around(
-    image: npt.NDArray[Any], centre: tuple[int, int], size: tuple[int, int] = _ZOOM
-) -> npt.NDArray[Any]:
-    """The part of an image around a pixel, moved inwards at the borders."""
-    parts = []
-    for middle, length, wanted in zip(centre, image.shape, size, strict=False):
-        first = min(max(0, middle - wanted // 2), length - wanted)
-        parts.append(slice(first, first + wanted))
-    return image[tuple(parts)]
+    shape: tuple[int, int], centre: tuple[int, int], size: tuple[int, int] = _ZOOM
+) -> tuple[slice, slice]:
+    """The part of a scene around a pixel, moved inwards at the borders."""
+    first = [
+        min(max(0, middle - wanted // 2), length - wanted)
+        for middle, length, wanted in zip(centre, shape, size, strict=True)
+    ]
+    return slice(first[0], first[0] + size[0]), slice(first[1], first[1] + size[1])
 
 
-def _composite(scene: Scene) -> npt.NDArray[np.float64]:
-    """Three bands as red, green and blue, each stretched between its 1st and 99th percentile."""
-    image = scene.bands[[4, 3, 2]].astype(np.float64)
-    low, high = np.quantile(image, (0.01, 0.99), axis=(1, 2), keepdims=True)
-    image = np.clip((image - low) / np.maximum(high - low, 1), 0, 1)
-    image += 0.3 * (image.mean(axis=0) - image)  # calmer colours
-    return np.moveaxis(image, 0, 2)
+class _Maps:
+    """Paints parts of the scene and of the maps, all in the same colours."""
+
+    def __init__(self, scene: Scene, test: Bools, forest_map: Labels, subsets_map: Labels) -> None:
+        self._scene, self._test, self._predicted = scene, test, (forest_map, subsets_map)
+        step = max(1, max(scene.shape) // _WIDE_PIXELS)
+        some = scene.bands[list(_SHOWN_BANDS), ::step, ::step]
+        self._low, self._high = np.quantile(some, (0.01, 0.99), axis=(1, 2), keepdims=True)
+
+    def painted(self, part: tuple[slice, slice]) -> list[npt.NDArray[np.float64]]:
+        """The bands, the true classes, and what the two forests say."""
+        truth, learned = self._scene.truth[part], ~self._test[part]
+        # What a forest says of pixels it learned from tells nothing: there the classes are drawn as they are.
+        said = [np.where(learned, truth, labels[part]) for labels in self._predicted]
+        return [self._bands(part), _paint(truth), *(_fade(_paint(labels), learned) for labels in said)]
+
+    def _bands(self, part: tuple[slice, slice]) -> npt.NDArray[np.float64]:
+        """Three bands as red, green and blue, each stretched between its 1st and 99th percentile."""
+        image = self._scene.bands[(list(_SHOWN_BANDS), *part)].astype(np.float64)
+        image = np.clip((image - self._low) / np.maximum(self._high - self._low, 1), 0, 1)
+        image += 0.3 * (image.mean(axis=0) - image)  # calmer colours
+        return np.moveaxis(image, 0, 2)
 
 
 def _paint(labels: Labels) -> npt.NDArray[np.float64]:
