@@ -153,6 +153,15 @@ class Workspace:
     def has(self, name: str) -> bool:
         return (self.path / name).exists()
 
+    def read(self, name: str) -> bytes:
+        """A small file as a whole."""
+        path = self.path / name
+        try:
+            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+                return file.read()
+        except OSError as error:
+            raise SpillDirectoryError(f"{path} could not be read: {error.strerror}.") from error
+
     def replace(self, name: str, data: bytes) -> None:
         """Write a small file whole or not at all, also if the machine fails."""
         temporary = self.path / f"{name}.new"
