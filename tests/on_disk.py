@@ -29,7 +29,9 @@ UseOob = Callable[[Iterator[OobRows]], Any]
 def make_all_tiny(monkeypatch: pytest.MonkeyPatch, tops_per_round: int = 2) -> None:
     """Groups and blocks of a few rows, rounds of a few top trees, votes added up in small ranges."""
     monkeypatch.setattr(oldgrowth.means, "_LARGEST_GROUP", 4096)
-    monkeypatch.setattr(oldgrowth.means, "_tops_per_round", lambda sizes, limits: min(sizes.n_tops, tops_per_round))
+    monkeypatch.setattr(
+        oldgrowth.means, "_tops_per_round", lambda sizes, limits: min(sizes.n_tops, tops_per_round)
+    )
     monkeypatch.setattr(oldgrowth.disk_store, "_WRITE_BYTES", 300)
     monkeypatch.setattr(oldgrowth.oob, "_FEWEST_ROWS", 100)
     choose = oldgrowth.means.choose_means
@@ -51,9 +53,7 @@ def force_to_disk(monkeypatch: pytest.MonkeyPatch, spill_dir: Path) -> None:
     monkeypatch.setattr(oldgrowth.base, "fit_forest", fit_twice)
 
 
-def _in_memory(
-    rows: TrainingRows, planner: Planner, limits: Limits, verbose: int, use_oob: UseOob
-) -> Fitted:
+def _in_memory(rows: TrainingRows, planner: Planner, limits: Limits, verbose: int, use_oob: UseOob) -> Fitted:
     """A fit that leaves rows and scorer as they are; what it warns of, the other one will."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -71,7 +71,9 @@ def _in_small_chunks(planner: Planner) -> Planner:
 
 def _tight(limits: Limits, spill_dir: Path) -> Limits:
     """No memory to spare: as little at a time as the disk store can do with."""
-    return replace(limits, store="disk", memory=0, memory_given=False, spill_dir=spill_dir, checkpoint_dir=None)
+    return replace(
+        limits, store="disk", memory=0, memory_given=False, spill_dir=spill_dir, checkpoint_dir=None
+    )
 
 
 def _compare(memory: Fitted, disk: Fitted) -> None:

@@ -90,7 +90,10 @@ def test_a_spill_directory_that_cannot_be_used(tmp_path) -> None:
 
 def child(code: str, *args: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, args)], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent
+        [sys.executable, "-c", code, *map(str, args)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parent,
     )
 
 

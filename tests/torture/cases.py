@@ -53,7 +53,9 @@ def _arrays(folder: Path) -> dict[str, np.ndarray]:
 
 def labels_in_a_file(folder: Path, **params: Any) -> Any:
     """Text labels, out of bag, weighted classes."""
-    data = oldgrowth.open_dataset(folder / "rows.parquet", target="label", features=[f"f{i}" for i in range(8)])
+    data = oldgrowth.open_dataset(
+        folder / "rows.parquet", target="label", features=[f"f{i}" for i in range(8)]
+    )
     options = COMMON | SPLIT | {"class_weight": "balanced_subsample", "oob_score": True} | params
     return oldgrowth.RandomForestClassifier(10, **options).fit(data)
 
@@ -79,12 +81,16 @@ def values_in_arrays(folder: Path, **params: Any) -> Any:
 def one_bucket(folder: Path, **params: Any) -> Any:
     """No top trees at all."""
     rows = _arrays(folder)
-    return oldgrowth.RandomForestClassifier(20, **(COMMON | {"oob_score": True} | params)).fit(rows["x"], rows["y"])
+    return oldgrowth.RandomForestClassifier(20, **(COMMON | {"oob_score": True} | params)).fit(
+        rows["x"], rows["y"]
+    )
 
 
 def subsets(folder: Path, **params: Any) -> Any:
     rows = _arrays(folder)
-    return oldgrowth.SubsetForestClassifier(40, subset_size=800, **(COMMON | params)).fit(rows["x"], rows["y"])
+    return oldgrowth.SubsetForestClassifier(40, subset_size=800, **(COMMON | params)).fit(
+        rows["x"], rows["y"]
+    )
 
 
 CASES: dict[str, Callable[..., Any]] = {

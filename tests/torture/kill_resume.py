@@ -198,7 +198,9 @@ def main() -> int:
         if not options.no_boundaries:
             torture.stage_boundaries()
     same = torture.trials - torture.bad
-    print(f"{torture.killed} kills in {torture.trials} fits: {same} of {torture.trials} ended in the same model")
+    print(
+        f"{torture.killed} kills in {torture.trials} fits: {same} of {torture.trials} ended in the same model"
+    )
     return 1 if torture.bad else 0
 
 
