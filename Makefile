@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DATA ?=
 SOURCES := $(shell find cpp src -type f -not -name '*.pyc') CMakeLists.txt pyproject.toml
 
-.PHONY: demo test test-cpp test-python torture bench sweep lint format clean
+.PHONY: demo test test-cpp test-python torture bench bench-scale sweep lint format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/oldgrowth demo
@@ -26,6 +26,9 @@ torture: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/compare.py $(if $(DATA),--data $(DATA))
+
+bench-scale: $(VENV)/.installed-bench
+	$(BIN)/python benchmarks/scale.py $(SCALE)
 
 sweep: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/sweep.py $(if $(DATA),--data $(DATA))

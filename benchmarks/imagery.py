@@ -20,7 +20,7 @@ FEATURES = [f"b{band}_{dy}{dx}" for band in range(N_BANDS) for dy in range(WINDO
 # How much of the ground each class covers; the last is one pixel in some thousands.
 SHARES = np.array([0.62, 0.14, 0.09, 0.06, 0.04, 0.03, 0.015, 0.0045, 0.0005])
 _WRONG_LABELS = 0.02
-_NOISE = 9.0
+_NOISE = 12.0
 
 
 def _hashed(seed: int, *parts: npt.NDArray[np.int64] | int) -> npt.NDArray[np.float32]:
@@ -60,7 +60,7 @@ def lines(
     """The pixels of `n` lines as rows of 81 features, and their labels."""
     y = np.arange(first - 1, first + n + 1) + 10
     truth = _classes(seed, y, width)
-    spectra = np.random.default_rng(seed).uniform(40, 200, (N_BANDS, N_CLASSES)).astype(np.float32)
+    spectra = np.random.default_rng(seed).uniform(80, 140, (N_BANDS, N_CLASSES)).astype(np.float32)
     bands = np.empty((N_BANDS, n + 2, width + 2), dtype=np.uint8)
     light = 30 * (_smooth(seed + 5, y, width, 150) - 0.5)
     for band in range(N_BANDS):

@@ -230,7 +230,16 @@ void bind_rows(nb::module_& m) {
   m.def("look_over", &look_over, "x"_a);
 }
 
+// Told by one thread, looked at by others.
+struct Stop {
+  std::atomic<bool> flag = false;
+};
+
 void bind_growing(nb::module_& m) {
+  nb::class_<Stop>(m, "Stop", "Ends the growing of trees whose rules have it.")
+      .def(nb::init<>())
+      .def("set", [](Stop& self) { self.flag = true; })
+      .def("is_set", [](const Stop& self) { return self.flag.load(); });
   nb::class_<TreeRules>(m, "TreeRules", "How a tree is grown.")
       .def(nb::init<>())
       .def_rw("random_thresholds", &TreeRules::random_thresholds)
@@ -245,6 +254,9 @@ void bind_growing(nb::module_& m) {
       .def_rw("total_weight", &TreeRules::total_weight)
       .def_rw("balance", &TreeRules::balance)
       .def_rw("target_scale", &TreeRules::target_scale)
+      .def(
+          "stop_by", [](TreeRules& self, const Stop& stop) { self.stop = &stop.flag; }, "stop"_a,
+          nb::keep_alive<1, 2>())
       .def_prop_rw(
           "criterion", [](const TreeRules& self) { return static_cast<int>(self.criterion); },
           [](TreeRules& self, int value) {

@@ -66,6 +66,7 @@ class TreeGrower {
     stats_.use(*level.targets);
     level.stack.push_back(root);
     while (!level.stack.empty()) {
+      if (rules_.stop && rules_.stop->load(std::memory_order_relaxed)) throw std::runtime_error("growing was stopped");
       const Frame frame = level.stack.back();
       level.stack.pop_back();
       if (descend(level, frame, nesting)) {

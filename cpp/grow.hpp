@@ -2,6 +2,7 @@
 // In: a block of rank codes and the rows' targets. Out: nodes in depth-first order.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -26,10 +27,11 @@ struct TreeRules {
   std::size_t min_samples_leaf = 1;
   double min_weight_leaf = 0;
   double min_impurity_decrease = 0;
-  double total_weight = 1;    // of all training rows
-  double balance = 0;         // lambda
-  double impurity_scale = 1;  // of a gain against balance; a regression's is its variance
-  double target_scale = 1;    // a power of two: a regression's targets come divided by it, within [-1, 1]
+  double total_weight = 1;                  // of all training rows
+  double balance = 0;                       // lambda
+  double impurity_scale = 1;                // of a gain against balance; a regression's is its variance
+  double target_scale = 1;                  // a power of two: a regression's targets come divided by it, within [-1, 1]
+  const std::atomic<bool>* stop = nullptr;  // set by another thread: growing ends with an error
 };
 
 struct GrownTree {

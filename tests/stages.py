@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from oldgrowth.plan import Plan
 from oldgrowth.progress import StageProgress
 from oldgrowth.sample import Sampled, sample
 from oldgrowth.top_tree import TopTree, grow_top_trees
+from oldgrowth.workers import Workers
 
 PROGRESS = StageProgress("test", 1)
 
@@ -41,17 +41,13 @@ def all_values(data: ArrayRows) -> np.ndarray:
     return data.take(np.arange(data.n_rows, dtype=np.uint32)).x
 
 
-def through_top_trees(
-    data: ArrayRows, plan: Plan, threads: ThreadPoolExecutor
-) -> tuple[Sampled, dict[int, TopTree]]:
+def through_top_trees(data: ArrayRows, plan: Plan, threads: Workers) -> tuple[Sampled, dict[int, TopTree]]:
     """The stages before distribution."""
     sampled = sample(data, plan, threads, PROGRESS)
     return sampled, dict(enumerate(grow_top_trees(sampled, plan, threads, PROGRESS)))
 
 
-def in_memory(
-    sampled: Sampled, tops: dict[int, TopTree], plan: Plan, threads: ThreadPoolExecutor
-) -> MemoryStore:
+def in_memory(sampled: Sampled, tops: dict[int, TopTree], plan: Plan, threads: Workers) -> MemoryStore:
     store = MemoryStore(sampled, {i: top.n_buckets for i, top in tops.items()}, plan)
     distribute(sampled, tops, store, plan, threads, PROGRESS)
     for i in tops:
@@ -59,5 +55,5 @@ def in_memory(
     return store
 
 
-def pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(2)
+def pool() -> Workers:
+    return Workers(2)

@@ -84,7 +84,10 @@ def test_every_kind_of_forest(kind: str, task: str, parquet: Path, tmp_path: Pat
     assert type(oldgrowth.load(out)) is estimator_class(kind, task)
 
 
-def test_whole_floats_are_classes_even_if_late_ones_decide(tmp_path: Path) -> None:
+def test_whole_floats_are_classes_even_if_late_ones_decide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("oldgrowth.commands.fit._LOOK_ROWS", 100)
     rows = frame()[[*FEATURES, "number"]].astype(float)
     whole = write(rows, tmp_path / "whole.parquet")
     done("fit", whole, "--target", "number", "-o", tmp_path / "f.og", *BASE)
@@ -166,6 +169,12 @@ def test_every_parameter_has_an_option_with_help(capsys: pytest.CaptureFixture[s
             {"class_weight": {"wood": 2, "water": 0.5, "grass": 1}},
         ),
         (["--jobs", "1", "--voting", "hard"], {"n_jobs": 1, "voting": "hard"}),
+        (["--memory-limit", "2GB", "--spill-limit", "0.5"], {"memory_limit": "2GB", "spill_limit": 0.5}),
+        (
+            ["--memory-limit", "2000000000", "--spill-dir", "none"],
+            {"memory_limit": 2 * 10**9, "spill_dir": None},
+        ),
+        (["--store", "disk"], {"store": "disk"}),
     ],
 )
 def test_options_become_parameters(

@@ -224,6 +224,40 @@ def test_what_fails_on_the_way_leaves_the_old_file(
     assert len(capfd.readouterr().err.strip().splitlines()) == 1, "nothing is said by what was left open"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="POSIX limits")
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".npy"])
+def test_a_disk_that_is_full_is_said_once(suffix: str, here: Path, tmp_path: Path) -> None:
+    out = tmp_path / f"out{suffix}"
+    script = (
+        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); from oldgrowth.cli import main; main()"
+    )
+    arguments = ["predict", here / "value.og", here / "test.csv", "-o", out, "--keep", "id", "-q"]
+    arguments = [*arguments[:-3], "-q"] if suffix == ".npy" else arguments
+    result = subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments), "--batch-rows", "50"],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert result.returncode == 1
+    assert result.stderr == f"oldgrowth: [Errno 27] File too large: '{out}'\n"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".npy"])
+def test_a_source_that_breaks_off_is_all_that_is_said(suffix: str, here: Path, tmp_path: Path) -> None:
+    """In a process of its own, which lets go of everything at its end."""
+    header, *rows = (here / "test.csv").read_text().splitlines()
+    # Long enough that something is written before the end is read.
+    (tmp_path / "broken.csv").write_text("\n".join([header, *rows * 120, "no number" + rows[0]]))
+    arguments = [here / "label.og", tmp_path / "broken.csv", "-o", tmp_path / f"out{suffix}", "-q"]
+    command = [sys.executable, "-m", "oldgrowth", "predict", *map(str, arguments), "--batch-rows", "1000"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 1
+    assert result.stderr.startswith("oldgrowth: ") and "broken.csv" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["broken.csv"]
+
+
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_interrupt_of_a_running_predict(here: Path, tmp_path: Path) -> None:
     write(pd.concat([frame(5000)] * 20), tmp_path / "long.csv")

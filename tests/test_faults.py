@@ -141,7 +141,7 @@ def stopped_fit(monkeypatch: pytest.MonkeyPatch, directory: Path, stage: str, **
 
 
 def outcomes_of_flips(file: Path, every: int, allowed: tuple[type[Exception], ...]) -> int:
-    """Take up a stopped fit with each bit flipped: refused, or the same model all the same; how often refused."""
+    """Take up a stopped fit with each bit flipped: refused, or the same model; how often refused."""
     expected = small_fit()
     saved = {path.name: path.read_bytes() for path in file.parent.iterdir()}
     refused = 0

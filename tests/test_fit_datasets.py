@@ -144,8 +144,8 @@ def test_a_bucket_of_equal_rows_becomes_a_leaf(tiny, tmp_path) -> None:
     weights = np.random.default_rng(0).random(3000)
     for given in (None, weights):
         forests = [
-            RandomForestClassifier(4, random_state=0, bucket_size=50, top_sample=200, store=store, oob_score=True,
-                                   spill_dir=tmp_path, chunk_size=64).fit(x, y, given)
+            RandomForestClassifier(4, random_state=0, bucket_size=50, top_sample=200, store=store,
+                                   oob_score=True, spill_dir=tmp_path, chunk_size=64).fit(x, y, given)
             for store in ("memory", "disk")
         ]  # fmt: skip
         check(forests[1], forests[0])

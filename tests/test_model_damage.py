@@ -118,6 +118,17 @@ def test_a_table_of_sections_that_lies_is_refused(field: int, value: int, path: 
         oldgrowth.load(path)
 
 
+def test_sections_that_share_their_bytes_are_refused(path: Path) -> None:
+    """All checksums are right: the third section says that it is where the second is."""
+    page = bytearray(small_file(path))
+    place = slice(24, 44)  # offset, length and checksum in an entry of the table
+    second, third = 24 + 48, 24 + 96
+    page[third + place.start : third + place.stop] = page[second + place.start : second + place.stop]
+    path.write_bytes(resealed(page))
+    with pytest.raises(errors.CorruptedModelFileError, match="it lies elsewhere"):
+        oldgrowth.load(path)
+
+
 def with_meta(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
     model = fitted()
     meta = describe(model)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 
 import numpy as np
@@ -21,6 +21,7 @@ from .progress import StageProgress
 from .sample import Sampled
 from .top_tree import TopTree
 from .training_rows import Chunk, Pass, Place, read_ahead
+from .workers import Workers
 
 # Called when all rows up to a place are in the store, with the rows of each class so far.
 Written = Callable[[Place, "list[int]"], None]
@@ -31,7 +32,7 @@ def distribute(
     tops: dict[int, TopTree],
     store: BucketStore,
     plan: Plan,
-    pool: Executor,
+    pool: Workers,
     progress: StageProgress,
     start: tuple[Place, list[int]] = (Place(), []),
     written: Written | None = None,
@@ -50,7 +51,11 @@ def distribute(
         if written is not None:
             written(place, classes)
 
-    with closing(read_ahead(reading.chunks(plan.chunk_size))) as chunks, ThreadPoolExecutor(1) as writer:
+    with (
+        closing(read_ahead(reading.chunks(plan.chunk_size))) as chunks,
+        ThreadPoolExecutor(1) as writer,
+        pool.stopped_by_errors(),
+    ):
         writing: Future[None] | None = None
         for group_chunks in _groups(chunks, store.group_rows, plan.chunk_size):
             group = store.begin_group()

@@ -351,3 +351,7 @@ class DiskTooSmallError(SpillDirectoryError):
             f"the spill_limit is {limit / 1e9:,.3g} GB: choose a spill_dir with more room, or a higher "
             "spill_limit."
         )
+
+
+class StoppedError(OldgrowthError):
+    """The fit that a task belongs to has failed or was interrupted; its error is the one that is seen."""

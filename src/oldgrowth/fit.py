@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +28,7 @@ from .split_large import split_large_buckets
 from .subset_store import SubsetStore
 from .top_tree import TopTree, grow_top_trees
 from .training_rows import TrainingRows
+from .workers import Workers, workers
 
 BucketSizes = list[npt.NDArray[np.int64]]
 
@@ -59,8 +59,9 @@ def fit_forest(
     with (
         _told_how_to_resume(recorder, limits.checkpoint_dir),
         Space(limits.spill_dir, limits.checkpoint_dir) as space,
-        _pool(expected.n_jobs) as pool,
+        workers(expected.n_jobs) as pool,
     ):
+        space.stop = pool.stop
         recorder.space = space
         begun = space.checkpoint().begin(
             planner.identity() | {"data": rows.fingerprint() if space.lasting else {}}
@@ -73,6 +74,7 @@ def fit_forest(
         n = sampled.facts.n_rows
         plan = replace(planner.plan(sampled.facts, rows.classes), chunk_size=chunk_rows)
         sizes = Sizes.of(plan, rows, n, sampled.codec.record_bytes, sampled.facts.weighted)
+        limits = replace(limits, reading=max(0, recorder.report.stages[0].peak_memory - limits.resident))
         means = as_begun(choose_means(plan, sizes, limits, chunk_rows), space.checkpoint())
         recorder.say(f"store: {means.store} ({means.why})")
         with recorder.stage("top trees", plan.top_sample * len(plan.trees_of_tops(n))) as progress:
@@ -99,7 +101,7 @@ class _Fitting:
         plan: Plan,
         means: Means,
         space: Space,
-        pool: ThreadPoolExecutor,
+        pool: Workers,
         recorder: Recorder,
     ) -> None:
         self._sampled, self._plan, self._means = sampled, plan, means
@@ -213,21 +215,10 @@ def _told_how_to_resume(recorder: Recorder, checkpoint_dir: Path | None) -> Iter
     try:
         yield
     except KeyboardInterrupt as stop:
-        way = (
-            f"call fit again with the same data and parameters and checkpoint_dir={str(checkpoint_dir)!r} to go on."
-            if checkpoint_dir is not None
-            else "nothing was kept; with a checkpoint_dir a fit can go on where it was."
-        )
+        way = "nothing was kept; with a checkpoint_dir a fit can go on where it was."
+        if checkpoint_dir is not None:
+            same = f"the same data and parameters and checkpoint_dir={str(checkpoint_dir)!r}"
+            way = f"call fit again with {same} to go on."
         stop.add_note(f"The fit was interrupted: {way}")
         recorder.say(f"interrupted: {way}")
         raise
-
-
-@contextmanager
-def _pool(n_jobs: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads that, when interrupted, finish what they are at and nothing else."""
-    pool = ThreadPoolExecutor(n_jobs)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)

@@ -17,6 +17,7 @@ from .oob import OutOfBag
 from .plan import Plan
 from .progress import StageProgress
 from .top_tree import TopTree
+from .workers import Workers
 
 # A bucket with more than this share of a worker's rows has its trees grown by several workers.
 _LARGE_SHARE = 0.25
@@ -64,7 +65,7 @@ def grow(
     trees_of_tops: list[int],
     trees: GrownTrees,
     oob: OutOfBag | None,
-    pool: Executor,
+    pool: Workers,
     progress: StageProgress,
     rows_at_once: int = 2**62,
 ) -> None:
@@ -78,7 +79,7 @@ def grow(
     left = [part for task in tasks if (part := _not_grown(task, trees)) is not None]
     unfinished = {task.top for task in left}
     weights = _class_weights(store, [t for t in tasks if t.top in unfinished], plan, pool)
-    growing = _Growing(store, plan, trees, oob, weights, n_features)
+    growing = _Growing(store, plan, trees, oob, weights, n_features, pool.stop)
     progress.advance(_rows_of_trees(tasks) - _rows_of_trees(left))
     shared = [t for t in left if t.rows > large and len(t.trees) > 1 and plan.n_jobs > 1]
     open_tasks = Counter(task.top for task in left)
@@ -176,12 +177,14 @@ class _Growing:
     oob: OutOfBag | None
     class_weights: list[list[float]]
     n_features: int
+    stop: _core.Stop
 
     def grow(self, task: Task, bucket: _core.Bucket | None) -> None:
         plan = self.plan
         if bucket is None:
             bucket = self.store.load(task.top, task.bucket)
         rules = plan.bottom_rules()
+        rules.stop_by(self.stop)
         bootstrap = _core.Bootstrap(plan.bootstrap, plan.sample_mean, plan.seed)
         for run in _runs(task.trees):
             votes = self.oob.votes(bucket) if self.oob is not None else None

@@ -21,6 +21,8 @@ from .training_rows import TrainingRows
 # What Python, threads and libraries take beside what is planned.
 _SLACK_BYTES = 48 * 2**20
 _SLACK_SHARE = 0.03
+# What libraries hold that read files, before it is known.
+_READING_BYTES = 96 * 2**20
 _WRITE_BUFFERS = 2 * 8 * 2**20
 _LARGEST_GROUP = 512 * 2**20
 _SMALLEST_GROUP = 2 * 2**20
@@ -39,6 +41,7 @@ class Limits:
     memory: int
     memory_given: bool
     resident: int
+    reading: int  # what reading the source takes beside: guessed, then measured in the first pass
     spill_dir: Path | None
     spill_limit: int | None
     checkpoint_dir: Path | None
@@ -46,7 +49,7 @@ class Limits:
     @property
     def room(self) -> int:
         """Memory that may be planned with."""
-        return self.memory - self.resident - _SLACK_BYTES - int(_SLACK_SHARE * self.memory)
+        return self.memory - self.resident - self.reading - _SLACK_BYTES - int(_SLACK_SHARE * self.memory)
 
     @property
     def directory(self) -> Path:
@@ -71,7 +74,14 @@ def limits_of(params: dict[str, Any]) -> Limits:
     memory = params["memory_limit"]
     auto = isinstance(memory, str) and memory == "auto"
     return Limits(
-        store, memory_limit_of(memory), not auto, resident_memory(), paths[0], spill_limit, paths[1]
+        store,
+        memory_limit_of(memory),
+        not auto,
+        resident_memory(),
+        _READING_BYTES,
+        paths[0],
+        spill_limit,
+        paths[1],
     )
 
 
@@ -114,7 +124,7 @@ class Sizes:
     @property
     def grown_row(self) -> int:
         """While a bucket is grown: read, taken apart, ranked, with the grower's own arrays."""
-        return self.row + self.record + 10 * self.n_features + 120
+        return self.row + self.record + 6 * self.n_features + 120
 
     @property
     def in_memory(self) -> int:
@@ -152,8 +162,13 @@ def chunk_rows_for(plan: Plan, limits: Limits, n_features: int, given: bool) -> 
     """Rows read at a time: what was asked for, or less than it if memory is short."""
     if given:
         return plan.chunk_size
-    most = limits.room // 4 // ((plan.n_jobs + 5) * (4 * n_features + 32))
+    most = limits.room // 8 // (_chunks_at_once(plan) * (4 * n_features + 32))
     return max(_SMALLEST_CHUNK, min(plan.chunk_size, most))
+
+
+def _chunks_at_once(plan: Plan) -> int:
+    """Chunks that are read, wait, or are worked on."""
+    return plan.n_jobs + 4
 
 
 def choose_means(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> Means:
@@ -167,7 +182,7 @@ def choose_means(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> M
         raise MemoryLimitError(limits.memory, least)
     room = max(limits.room, least - limits.memory + limits.room)
     tops_per_round = _tops_per_round(sizes, limits)
-    chunks = (plan.n_jobs + 5) * chunk_rows * sizes.chunk_row
+    chunks = _chunks_at_once(plan) * chunk_rows * sizes.chunk_row
     group_row = 2 * (sizes.row + 4 * tops_per_round) + 16
     group_bytes = min(_LARGEST_GROUP, max(_SMALLEST_GROUP, room - chunks - _WRITE_BUFFERS))
     return Means(
@@ -198,9 +213,10 @@ def least_memory(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> i
     stages = (
         plan.top_sample * sizes.grown_row if sizes.n_rows > plan.bucket_size else 0,
         largest * sizes.grown_row,
-        (plan.n_jobs + 5) * chunk_rows * sizes.chunk_row + _WRITE_BUFFERS + _SMALLEST_GROUP,
+        _chunks_at_once(plan) * chunk_rows * sizes.chunk_row + _WRITE_BUFFERS + _SMALLEST_GROUP,
     )
-    return math.ceil((limits.resident + _SLACK_BYTES + max(stages)) / (1 - _SLACK_SHARE))
+    beside = limits.resident + limits.reading + _SLACK_BYTES
+    return math.ceil((beside + max(stages)) / (1 - _SLACK_SHARE))
 
 
 def _store(plan: Plan, sizes: Sizes, limits: Limits) -> tuple[str, str]:

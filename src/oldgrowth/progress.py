@@ -23,9 +23,11 @@ class StageProgress:
 
     def __init__(self, name: str, total: int | None) -> None:
         self.name, self.total, self.done = name, total, 0
+        self.memory = 0  # the most that was seen
 
     def advance(self, rows: int) -> None:
         self.done += rows
+        self.memory = max(self.memory, resident_memory())
 
 
 class _ShownStage(StageProgress):

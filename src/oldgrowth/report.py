@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .memory import human_bytes, peak_memory, release_memory
+from .memory import human_bytes, peak_memory, release_memory, resident_memory
 from .progress import Progress, StageProgress
 from .space import Space
 
@@ -20,8 +20,8 @@ _QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True)
 class StageReport:
-    """One stage: rows it handled, seconds it took, peak memory of the process at its end, bytes read (from
-    the source and from disk) and written (to disk)."""
+    """One stage: rows it handled, seconds it took, peak memory of the process meanwhile, bytes read (from the
+    source and from disk) and written (to disk)."""
 
     name: str
     rows: int
@@ -94,8 +94,9 @@ class FitReport:
             )
         if self.buckets_split:
             lines.append(f"{self.buckets_split:,} buckets were split again: they came out too large")
-        place = f"{self.store} in {self.rounds} rounds" if self.rounds > 1 else self.store
-        lines.append(f"buckets in {place}: {self.store_reason}")
+        place = "in memory" if self.store == "memory" else "on disk"
+        rounds = f", in {self.rounds} rounds" if self.rounds > 1 else ""
+        lines.append(f"buckets {place}{rounds}: {self.store_reason}")
         lines.append(
             f"peak memory of the process {human_bytes(self.peak_memory)}, "
             f"limit {human_bytes(self.memory_limit)}"
@@ -120,19 +121,21 @@ class Recorder:
     @contextmanager
     def stage(self, name: str, total: int | None, source_bytes: int | None = None) -> Iterator[StageProgress]:
         """A stage over so many rows, which have so many bytes at their source."""
-        started = time.perf_counter()
+        started, highest = time.perf_counter(), peak_memory()
         read, written = self._moved()
         with self._progress.stage(name, total, source_bytes) as progress:
             yield progress
         seconds = time.perf_counter() - started
-        self.report.peak_memory = peak_memory()
+        self.report.peak_memory = max(self.report.peak_memory, peak_memory())
+        # The system tells of a peak that is older, too; then what was seen in between must do.
+        peak = peak_memory() if peak_memory() > highest else max(progress.memory, resident_memory())
         read_now, written_now = self._moved()
         self.report.stages.append(
             StageReport(
                 name,
                 progress.done,
                 seconds,
-                self.report.peak_memory,
+                peak,
                 read_now - read + (source_bytes or 0),
                 written_now - written,
             )

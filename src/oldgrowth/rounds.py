@@ -6,7 +6,6 @@ of it is remembered after each group of rows and after splitting.
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +23,7 @@ from .sample import Sampled
 from .split_large import split_large_buckets
 from .top_tree import TopTree
 from .training_rows import Place
+from .workers import Workers
 from .workspace import Workspace
 
 
@@ -58,7 +58,7 @@ def distribute_round(
     plan: Plan,
     means: Means,
     space: Workspace,
-    pool: Executor,
+    pool: Workers,
     progress: StageProgress,
     trees: GrownTrees,
 ) -> Round:

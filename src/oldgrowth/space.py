@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
+from . import _core
 from .checkpoint import Checkpoint
 from .workspace import Workspace, lasting_space, spill_space
 
@@ -18,6 +19,7 @@ class Space:
         self._checkpoint_dir = checkpoint_dir
         self._open = ExitStack()
         self._space: Workspace | None = None
+        self.stop = _core.Stop()
 
     def __enter__(self) -> Space:
         if self._checkpoint_dir is not None:
@@ -35,6 +37,7 @@ class Space:
     def get(self) -> Workspace:
         if self._space is None:
             self._space = self._open.enter_context(spill_space(self._spill_dir))
+        self._space.stop = self.stop
         return self._space
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,6 +9,7 @@ from . import _core
 from .bucket_store import BucketStore
 from .plan import TOO_LARGE, Plan, auto_top_sample
 from .top_tree import TopTree, grow_on_sample
+from .workers import Workers
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class _Large:
 
 
 def split_large_buckets(
-    store: BucketStore, top: int, tree: TopTree, plan: Plan, pool: Executor, at_once: int = 2**31
+    store: BucketStore, top: int, tree: TopTree, plan: Plan, pool: Workers, at_once: int = 2**31
 ) -> tuple[TopTree, int]:
     """A top tree with its large buckets split, as far as rows can be told apart, and how many were.
 
@@ -40,7 +40,7 @@ def split_large_buckets(
             break
         trees: list[TopTree] = []
         for first in range(0, len(large), at_once):
-            trees += pool.map(partial(_grow, store, top, plan), large[first : first + at_once])
+            trees += pool.map(partial(_grow, store, top, plan, pool.stop), large[first : first + at_once])
         candidates, moved = [], 0  # parts of a bucket may be large again; buckets behind it have moved up
         for bucket, own in zip(large, trees, strict=True):
             if own.n_buckets == 1:
@@ -54,8 +54,8 @@ def split_large_buckets(
     return tree, n_split
 
 
-def _grow(store: BucketStore, top: int, plan: Plan, bucket: _Large) -> TopTree:
+def _grow(store: BucketStore, top: int, plan: Plan, stop: _core.Stop, bucket: _Large) -> TopTree:
     sample = _core.TopSample(auto_top_sample(bucket.rows, plan.bucket_size), plan.seed, bucket.number)
     sample.add(0, bucket.rows)
     rows = store.load(top, bucket.bucket, sample.rows())
-    return grow_on_sample(rows, bucket.rows, plan, bucket.number, bucket.depth)
+    return grow_on_sample(rows, bucket.rows, plan, stop, bucket.number, bucket.depth)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +12,7 @@ from .checkpoint import Checkpoint
 from .plan import Plan
 from .progress import StageProgress
 from .sample import Sampled, encode
+from .workers import Workers
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def only_bucket(n_features: int) -> TopTree:
 def grow_top_trees(
     sampled: Sampled,
     plan: Plan,
-    pool: Executor,
+    pool: Workers,
     progress: StageProgress,
     checkpoint: Checkpoint | None = None,
     at_once: int = 2**31,
@@ -72,7 +72,7 @@ def grow_top_trees(
         numbers = range(first, min(first + at_once, n_tops))
         saved = [_saved(checkpoint, top) for top in numbers]
         tasks = [
-            None if found else pool.submit(_grow_top_tree, sampled, plan, top)
+            None if found else pool.submit(_grow_top_tree, sampled, plan, top, pool.stop)
             for top, found in zip(numbers, saved, strict=True)
         ]
         for top, found, task in zip(numbers, saved, tasks, strict=True):
@@ -89,8 +89,8 @@ def _saved(checkpoint: Checkpoint, top: int) -> TopTree | None:
     return None if found is None else TopTree(**found[0])
 
 
-def _grow_top_tree(sampled: Sampled, plan: Plan, top: int) -> TopTree:
-    return grow_on_sample(sample_bucket(sampled, plan, top), sampled.facts.n_rows, plan, top)
+def _grow_top_tree(sampled: Sampled, plan: Plan, top: int, stop: _core.Stop) -> TopTree:
+    return grow_on_sample(sample_bucket(sampled, plan, top), sampled.facts.n_rows, plan, stop, top)
 
 
 def sample_bucket(sampled: Sampled, plan: Plan, top: int) -> _core.Bucket:
@@ -111,9 +111,12 @@ def sample_bucket(sampled: Sampled, plan: Plan, top: int) -> _core.Bucket:
     return _core.make_bucket(sampled.codec, part_rows, None, plan.classification)
 
 
-def grow_on_sample(bucket: _core.Bucket, n_rows: int, plan: Plan, number: int, depth: int = 0) -> TopTree:
+def grow_on_sample(
+    bucket: _core.Bucket, n_rows: int, plan: Plan, stop: _core.Stop, number: int, depth: int = 0
+) -> TopTree:
     """A tree on a sample of n_rows; `number` keys its randomness, its root is `depth` deep already."""
     rules = plan.top_rules(bucket.rows / n_rows)
+    rules.stop_by(stop)
     nodes, depths, importances = _core.grow_top(
         bucket, rules, plan.seed, number, depth, list(plan.class_weights)
     )

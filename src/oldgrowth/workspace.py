@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .errors import DirectoryInUseError, SpillDirectoryError, SpillFullError
+from . import _core
+from .errors import DirectoryInUseError, SpillDirectoryError, SpillFullError, StoppedError
 
 _PREFIX = "oldgrowth-spill-"
 _LOCK = "lock"
@@ -55,6 +56,8 @@ class SpillFile:
         begin = self.size
         view = memoryview(data).cast("B")  # type: ignore[arg-type]
         while len(view) > 0:
+            if self._space.stop.is_set():
+                raise StoppedError
             try:
                 written = os.pwrite(self._fd, view[:_MOST_AT_ONCE], self.size)
             except OSError as error:
@@ -121,6 +124,7 @@ class Workspace:
         self._nameless: list[SpillFile] = []
         self._opening = threading.Lock()
         self.bytes_written = self.bytes_read = 0
+        self.stop = _core.Stop()  # set: nothing more is written
 
     def file(self, name: str) -> SpillFile:
         """The spill file of this name, opened once."""

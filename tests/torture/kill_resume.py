@@ -25,6 +25,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 from cases import CASES, outcome, remember_often, write_files
+
 from oldgrowth.report import Recorder
 
 Arm = Callable[[], None]  # prepares a child's death
@@ -107,7 +108,7 @@ def _child(case: str, folder: Path, params: dict[str, Any], arm: Arm | None, wri
         if arm is not None:
             arm()
         os.write(writer, outcome(CASES[case](folder, **params)).encode())
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - the parent prints it
         os.write(writer, traceback.format_exc().encode())
     finally:
         os._exit(0)

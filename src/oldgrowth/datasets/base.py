@@ -94,7 +94,7 @@ class BatchBuilder:
             (self._carried, piece.carried(start, stop)),
         ):
             if part is not None:
-                parts.append(part)  # type: ignore[attr-defined]
+                parts.append(part)  # type: ignore[arg-type, attr-defined]
         self.count = end
         return stop
 

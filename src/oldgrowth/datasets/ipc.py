@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pyarrow as pa
-import pyarrow.dataset as pa_dataset
 
 from .files import SourceFile
 from .table_files import FilesDataset
@@ -86,6 +85,8 @@ def check_stream_end(source: pa.NativeFile, size: int) -> None:
 
 def count_rows(file: SourceFile) -> int:
     """Rows by the headers of the record batches, without reading columns."""
+    import pyarrow.dataset as pa_dataset  # here, because it imports pandas
+
     system = None
     if file.system is not None:
         system = pa.fs.PyFileSystem(pa.fs.FSSpecHandler(file.system))

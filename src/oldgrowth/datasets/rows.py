@@ -23,7 +23,9 @@ class Rows(Protocol):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     where: str
-    file: SourceFile | None
+
+    @property
+    def file(self) -> SourceFile | None: ...
 
     def reader(self) -> AbstractContextManager[Reader]: ...
 
@@ -157,7 +159,7 @@ def check_length(where: str, offset: int, shape: tuple[int, ...], dtype: np.dtyp
 def read_values(source: Any, count: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """Read so many values, or fail: a short read is not the end of the data."""
     values = np.empty(count, dtype=dtype)
-    room = memoryview(values.view(np.uint8)) if count else memoryview(b"")
+    room = memoryview(values.view(np.uint8)) if count else memoryview(b"")  # type: ignore[arg-type]
     at = 0
     while at < len(room):
         got = source.readinto(room[at:])
