@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from . import _core
 from .errors import CheckpointError
 from .workspace import Workspace
 
 _FORMAT = 1
+_CRC_BYTES = 4  # behind the arrays, of all of them
 _IDENTITY = "checkpoint.json"
 
 
@@ -41,12 +42,15 @@ class Checkpoint:
                 raise CheckpointError(
                     self._space.path, f"it holds other files, such as {sorted(others)[0]!r}"
                 )
-            self._space.replace(_IDENTITY, json.dumps(identity, indent=1).encode())
+            checked = identity | {"checksum": _checksum(identity)}
+            self._space.replace(_IDENTITY, json.dumps(checked, indent=1).encode())
             return identity
         try:
-            found = json.loads(path.read_text())
+            found = json.loads(self._space.read(_IDENTITY))
         except ValueError as error:
             raise CheckpointError(self._space.path, f"{_IDENTITY} is damaged") from error
+        if not isinstance(found, dict) or found.pop("checksum", None) != _checksum(found):
+            raise CheckpointError(self._space.path, f"{_IDENTITY} is damaged")
         _compare(self._space, found, identity)
         return found
 
@@ -56,17 +60,26 @@ class Checkpoint:
         out = io.BytesIO()
         text = np.frombuffer(json.dumps(values).encode(), dtype=np.uint8)
         np.savez(out, **(arrays | {"values": text}))  # type: ignore[arg-type]
-        self._space.replace(f"{name}.npz", out.getvalue())
+        data = out.getvalue()
+        self._space.replace(f"{name}.npz", data + _crc(data))
 
     def saved(self, name: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]] | None:
         if self._space is None or not self._space.has(f"{name}.npz"):
             return None
-        try:
-            with np.load(self._space.path / f"{name}.npz", allow_pickle=False) as found:
-                arrays = {key: found[key] for key in found.files}
-        except (ValueError, OSError, zipfile.BadZipFile) as error:
-            raise CheckpointError(self._space.path, f"{name}.npz is damaged") from error
+        data = self._space.read(f"{name}.npz")
+        if data[-_CRC_BYTES:] != _crc(data[:-_CRC_BYTES]):
+            raise CheckpointError(self._space.path, f"{name}.npz is damaged")
+        with np.load(io.BytesIO(data[:-_CRC_BYTES]), allow_pickle=False) as found:
+            arrays = {key: found[key] for key in found.files}
         return arrays, json.loads(arrays.pop("values").tobytes())
+
+
+def _crc(data: bytes) -> bytes:
+    return _core.crc32c(np.frombuffer(data, dtype=np.uint8)).to_bytes(_CRC_BYTES, "little")
+
+
+def _checksum(identity: dict[str, Any]) -> str:
+    return _crc(json.dumps(identity, sort_keys=True).encode()).hex()
 
 
 def _compare(space: Workspace, found: dict[str, Any], identity: dict[str, Any]) -> None:

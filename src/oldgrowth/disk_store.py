@@ -101,20 +101,28 @@ class _TopFile:
     def _most_rows(self) -> int:
         return max(1, _WRITE_BYTES // self._layout.row_bytes)
 
-    def scan(self) -> None:
-        """Find the blocks of a file that another process wrote."""
+    def scan(self, n_rows: int) -> None:
+        """Find the blocks of a file that another process wrote; those of the buckets must have so many rows.
+
+        A block is checked when it is read. One that is counted to another bucket by mistake fails then.
+        """
         found: list[tuple[int, int, int]] = []
         offset = 0
+        self._next_owner = int(self.owners.max()) + 1
         header = np.empty(_core.BLOCK_HEADER_BYTES, dtype=np.uint8)
         while offset < self.file.size:
+            if offset + len(header) > self.file.size:
+                raise DamagedBlockError(self.file.path, offset, "the file ends in it")
             self.file.read(offset, header)
             parsed: Any = _core.block_header(header)
-            if parsed is None or parsed[3] != self._layout.row_bytes:
+            if parsed is None or parsed[0] >= self._next_owner or parsed[3] != self._layout.row_bytes:
                 raise DamagedBlockError(self.file.path, offset, "its header is not one that was written")
             found.append((offset, int(parsed[0]), int(parsed[2])))
             offset += _core.BLOCK_HEADER_BYTES + int(parsed[2]) * self._layout.row_bytes
         columns = np.array(found, dtype=np.int64).reshape(-1, 3).T
         self._extents = _Extents(*(np.ascontiguousarray(column) for column in columns))
+        if offset != self.file.size or int(self.sizes().sum()) != n_rows:
+            raise DamagedBlockError(self.file.path, 0, "its rows are not all there")
 
     def seal(self) -> None:
         """Bring the extents into the order of their owners."""
@@ -211,17 +219,18 @@ class DiskStore(BucketStore):
             top.file.sync()
         return {number: top.file.size for number, top in self._tops.items()}
 
-    def reopen(self, sizes: dict[int, int]) -> None:
-        """Take up files of another process that were `sync`ed at these sizes."""
+    def reopen(
+        self, sizes: dict[int, int], n_rows: int, owners: dict[int, npt.NDArray[np.int64]] | None = None
+    ) -> None:
+        """Take up files of another process that were `sync`ed at these sizes, with so many rows in each."""
         for number, top in self._tops.items():
+            if owners is not None:
+                top.owners = owners[number]
             top.file.truncate(sizes[number])
-            top.scan()
+            top.scan(n_rows)
 
     def owners(self, top: int) -> npt.NDArray[np.int64]:
         return self._tops[top].owners
-
-    def set_owners(self, top: int, owners: npt.NDArray[np.int64]) -> None:
-        self._tops[top].owners = owners
 
     def seal(self, top: int) -> None:
         self._spare.clear()

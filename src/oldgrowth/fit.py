@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -54,7 +56,11 @@ def fit_forest(
     chunk_rows = chunk_rows_for(expected, limits, rows.n_features, planner.chunk_size_given)
     expect_means(planner.narrowest(rows.n_rows, rows.n_features), rows, limits, chunk_rows)
     recorder = Recorder(verbose, limits.memory)
-    with Space(limits.spill_dir, limits.checkpoint_dir) as space, workers(expected.n_jobs) as pool:
+    with (
+        _told_how_to_resume(recorder, limits.checkpoint_dir),
+        Space(limits.spill_dir, limits.checkpoint_dir) as space,
+        workers(expected.n_jobs) as pool,
+    ):
         space.stop = pool.stop
         recorder.space = space
         begun = space.checkpoint().begin(
@@ -202,3 +208,17 @@ def _complete(
     report.store, report.store_reason = means.store, means.why
     report.rounds = -(-len(sizes) // means.tops_per_round)
     report.count_buckets(np.concatenate(sizes))
+
+
+@contextmanager
+def _told_how_to_resume(recorder: Recorder, checkpoint_dir: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        way = "nothing was kept; with a checkpoint_dir a fit can go on where it was."
+        if checkpoint_dir is not None:
+            same = f"the same data and parameters and checkpoint_dir={str(checkpoint_dir)!r}"
+            way = f"call fit again with {same} to go on."
+        stop.add_note(f"The fit was interrupted: {way}")
+        recorder.say(f"interrupted: {way}")
+        raise

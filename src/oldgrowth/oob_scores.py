@@ -64,8 +64,8 @@ class OobScorer:
 
 
 class _Sums:
-    """What accuracy and R2 are made of; added up in blocks of always the same rows, however they come, so that
-    rounding is the same too."""
+    """What accuracy and R2 are made of; added up in blocks of always the same rows, however they come, so
+    that rounding is the same too."""
 
     def __init__(self) -> None:
         self._n = self._right = 0

@@ -189,7 +189,12 @@ def _plain(value: Any) -> Any:
     """A parameter as something that JSON holds and that compares."""
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}
-    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    # Not where it is in memory; a generator is told apart by the seed drawn from it.
+    return getattr(value, "__qualname__", type(value).__qualname__)
 
 
 class Planner:

@@ -75,11 +75,11 @@ def distribute_round(
     complete = False
     if (found := checkpoint.saved(name)) is not None:
         values = found[1]
-        store.reopen({int(top): size for top, size in values["sizes"].items()})
+        store.reopen({int(top): size for top, size in values["sizes"].items()}, values["place"]["row"])
         start = Place(**values["place"]), values["classes"]
         complete = values["complete"]
     else:
-        store.reopen(dict.fromkeys(numbers, 0))
+        store.reopen(dict.fromkeys(numbers, 0), 0)
 
     def remember(place: Place, classes: list[int], complete: bool = False) -> None:
         if checkpoint.active:
@@ -129,9 +129,9 @@ def _reopened(
     store = DiskStore(sampled, {i: tops[i].n_buckets for i in left}, plan, space, means.group_rows)
     sizes = values["sizes"]
     assert isinstance(sizes, dict)
-    store.reopen({i: sizes[str(i)] for i in left})
+    owners = {i: arrays[f"{i}_owners"].astype(np.int64) for i in left}
+    store.reopen({i: sizes[str(i)] for i in left}, sampled.facts.n_rows, owners)
     for i in left:
-        store.set_owners(i, arrays[f"{i}_owners"].astype(np.int64))
         store.seal(i)
     rows = {i: arrays[f"{i}_sizes"].astype(np.int64) for i in numbers}
     return Round(store, tops, rows, int(values["split"]))  # type: ignore[call-overload]

@@ -157,6 +157,15 @@ class Workspace:
     def has(self, name: str) -> bool:
         return (self.path / name).exists()
 
+    def read(self, name: str) -> bytes:
+        """A small file as a whole."""
+        path = self.path / name
+        try:
+            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+                return file.read()
+        except OSError as error:
+            raise SpillDirectoryError(f"{path} could not be read: {error.strerror}.") from error
+
     def replace(self, name: str, data: bytes) -> None:
         """Write a small file whole or not at all, also if the machine fails."""
         temporary = self.path / f"{name}.new"
@@ -223,12 +232,12 @@ def spill_space(spill_dir: Path | None) -> Iterator[Workspace]:
         parent.mkdir(parents=True, exist_ok=True)
         reclaim(parent)
         path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))  # readable by its owner alone
+        lock = _locked(path / _LOCK)
     except OSError as error:
         raise SpillDirectoryError(
             f"spill_dir={str(parent)!r} cannot be used: {error.strerror}. "
             "Choose a directory that can be written to."
         ) from error
-    lock = _locked(path / _LOCK)
     assert lock is not None
     space = Workspace(path, lock, lasting=False)
     try:
@@ -272,7 +281,7 @@ def reclaim(parent: Path) -> int:
             if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
                 continue
             path = Path(entry.path)
-            if not (path / _LOCK).exists() and time.time() - found.st_mtime < _UNLOCKED_SECONDS:
+            if not _marked(path / _LOCK) and time.time() - found.st_mtime < _UNLOCKED_SECONDS:
                 continue
             lock = _locked(path / _LOCK)
             if lock is None:
@@ -283,12 +292,21 @@ def reclaim(parent: Path) -> int:
     return removed
 
 
+def _marked(path: Path) -> bool:
+    """Whether a lock was ever held."""
+    return path.exists() and path.stat(follow_symlinks=False).st_size > 0
+
+
 def _locked(path: Path) -> int | None:
     """A file descriptor that holds the lock until it is closed, or None if another process has it."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        return None
-    return fd
+    while True:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return None
+        if os.fstat(fd).st_nlink > 0:
+            os.write(fd, b"locked")
+            return fd
+        os.close(fd)  # it was removed by the process that had it

@@ -96,7 +96,8 @@ def subsets(folder: Path, **params: Any) -> Any:
 CASES: dict[str, Callable[..., Any]] = {
     case.__name__: case
     for case in (
-        labels_in_a_file, weighted_values_in_a_file, labels_in_arrays_in_rounds, values_in_arrays, one_bucket, subsets,
+        labels_in_a_file, weighted_values_in_a_file, labels_in_arrays_in_rounds, values_in_arrays, one_bucket,
+        subsets,
     )
 }  # fmt: skip
 

@@ -108,7 +108,7 @@ def _child(case: str, folder: Path, params: dict[str, Any], arm: Arm | None, wri
         if arm is not None:
             arm()
         os.write(writer, outcome(CASES[case](folder, **params)).encode())
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - the parent prints it
         os.write(writer, traceback.format_exc().encode())
     finally:
         os._exit(0)

@@ -1,0 +1,190 @@
+"""The same rows give the same forest, whatever they come from and wherever the buckets are."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import oldgrowth.fit
+from dataset_sources import NAMES, SOURCES, Truth, make_truth
+from oldgrowth import (
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    SubsetForestClassifier,
+    open_dataset,
+)
+from oldgrowth.errors import CheckpointError
+from on_disk import make_all_tiny
+
+OPTIONS: dict[str, Any] = {"random_state": 2, "n_jobs": 2, "bucket_size": 200, "top_sample": 300}
+
+
+@cache
+def truth() -> Truth:
+    return make_truth(1500)
+
+
+@cache
+def expected() -> RandomForestClassifier:
+    rows = truth()
+    return RandomForestClassifier(6, oob_score=True, **OPTIONS).fit(rows.x, rows.y, rows.weights)
+
+
+def text_labels() -> np.ndarray:
+    return np.array(["oak", "pine", "ash", "yew", "elm", "fir", "larch"])[truth().y + 3]
+
+
+def values() -> np.ndarray:
+    return truth().x[:, 0].astype(np.float64) * 2 + truth().y
+
+
+def check(model: Any, other: Any) -> None:
+    assert model.forest_.digest() == other.forest_.digest()
+    np.testing.assert_array_equal(model.feature_importances_, other.feature_importances_)
+    assert model.oob_score_ == other.oob_score_
+    if hasattr(other, "classes_"):
+        np.testing.assert_array_equal(model.classes_, other.classes_)
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_all_tiny(monkeypatch)
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*seen by every tree")
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_every_source_gives_the_forest_of_the_array(tiny, tmp_path, name: str) -> None:
+    source = SOURCES[name](truth(), tmp_path)
+    for options in ({"store": "memory"}, {"store": "disk", "chunk_size": 61, "spill_dir": tmp_path}):
+        data = open_dataset(*source.args, **source.options)
+        check(RandomForestClassifier(6, oob_score=True, **(OPTIONS | options)).fit(data), expected())
+
+
+@pytest.mark.parametrize("name", ["parquet", "csv", "lazy_frame", "arrow_stream", "batch_callable", "pandas"])
+def test_a_dataset_can_be_fitted_again(tmp_path, name: str) -> None:
+    """Its number of rows is known by then."""
+    source = SOURCES[name](truth(), tmp_path)
+    data = open_dataset(*source.args, **source.options)
+    for _ in range(2):
+        check(
+            RandomForestClassifier(6, oob_score=True, **OPTIONS).fit(data),
+            expected(),
+        )
+
+
+def table() -> pa.Table:
+    rows = truth()
+    named = {name: rows.x[:, i] for i, name in enumerate(NAMES)}
+    return pa.table({**named, "text": text_labels(), "value": values(), "w": rows.weights})
+
+
+@pytest.mark.parametrize("store", ["memory", "disk"])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [(RandomForestClassifier, "text"), (RandomForestRegressor, "value"), (SubsetForestClassifier, "text")],
+)
+def test_targets_and_weights(
+    tiny, tmp_path, kind, target: str, ending: str, weighted: bool, store: str
+) -> None:
+    path = tmp_path / f"rows.{ending}"
+    (pq.write_table if ending == "parquet" else pyarrow.csv.write_csv)(table(), path)
+    data = open_dataset(path, target, NAMES, "w" if weighted else None)
+    options = {"random_state": 2, "n_jobs": 2, "chunk_size": 100, "oob_score": True}
+    if kind is SubsetForestClassifier:
+        sizes: dict[str, Any] = {"subset_size": 400}
+    else:
+        sizes = {"bucket_size": 200, "top_sample": 300, "store": store}
+    rows = truth()
+    y = text_labels() if target == "text" else values()
+    array = kind(6, **options, **sizes).fit(rows.x, y, rows.weights if weighted else None)
+    check(kind(6, **options, **sizes).fit(data), array)
+
+
+def test_zeros_of_both_signs_and_rare_labels(tiny, tmp_path) -> None:
+    rng = np.random.default_rng(3)
+    x = rng.integers(-2, 3, size=(900, 3)).astype(np.float32)
+    x[rng.random(x.shape) < 0.2] = -0.0
+    y = np.arange(900) % 3
+    y[-1] = -7  # the first label of all comes last
+    np.save(tmp_path / "x.npy", x)
+    for store in ("memory", "disk"):
+        options = {"random_state": 0, "bucket_size": 50, "top_sample": 100, "chunk_size": 33, "store": store}
+        streamed = ExtraTreesClassifier(5, **options).fit(open_dataset(tmp_path / "x.npy", target=y))
+        array = ExtraTreesClassifier(5, **options).fit(x, y)
+        assert streamed.forest_.digest() == array.forest_.digest()
+        np.testing.assert_array_equal(streamed.classes_, [-7, 0, 1, 2])
+
+
+def test_more_than_256_classes(tiny, tmp_path) -> None:
+    rng = np.random.default_rng(4)
+    x, y = rng.normal(size=(3000, 4)), rng.integers(0, 700, 3000) * 3
+    forests = [
+        RandomForestClassifier(3, random_state=0, bucket_size=300, store=store, chunk_size=100).fit(x, y)
+        for store in ("memory", "disk")
+    ]
+    assert forests[0].forest_.digest() == forests[1].forest_.digest()
+
+
+def test_a_bucket_of_equal_rows_becomes_a_leaf(tiny, tmp_path) -> None:
+    """However large: it cannot be split."""
+    x = np.repeat([[0.0, 0.0], [1.0, 5.0]], [2900, 100], axis=0)
+    y = np.arange(3000) % 3
+    weights = np.random.default_rng(0).random(3000)
+    for given in (None, weights):
+        forests = [
+            RandomForestClassifier(4, random_state=0, bucket_size=50, top_sample=200, store=store,
+                                   oob_score=True, spill_dir=tmp_path, chunk_size=64).fit(x, y, given)
+            for store in ("memory", "disk")
+        ]  # fmt: skip
+        check(forests[1], forests[0])
+        assert forests[1].fit_report_.bucket_rows["100%"] == 2900
+        assert forests[1].fit_report_.depth <= 1
+
+
+class Stopped(Exception):
+    """Raised in place of a stage."""
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_fit_of_any_source_is_taken_up_again(tiny, monkeypatch, tmp_path, name: str) -> None:
+    """With the dataset that it began with, and with one opened anew."""
+    (tmp_path / "source").mkdir()
+    source = SOURCES[name](truth(), tmp_path / "source")
+    data = open_dataset(*source.args, **source.options)
+    model = RandomForestClassifier(6, oob_score=True, checkpoint_dir=tmp_path / "checkpoint", **OPTIONS)
+    for stage in ("grow_top_trees", "distribute_round", "grow", "assemble"):
+        with monkeypatch.context() as patch:
+            patch.setattr(oldgrowth.fit, stage, _stop)
+            with pytest.raises(Stopped):
+                model.set_params(chunk_size=97 + len(stage)).fit(data)
+        data = open_dataset(*source.args, **source.options) if stage == "grow" else data
+    check(model.fit(data), expected())
+
+
+def _stop(*args: Any, **options: Any) -> None:
+    raise Stopped
+
+
+def test_a_file_that_was_written_again_is_refused(monkeypatch, tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(table(), path)
+    model = RandomForestRegressor(6, checkpoint_dir=tmp_path / "checkpoint", **OPTIONS)
+    with monkeypatch.context() as patch:
+        patch.setattr(oldgrowth.fit, "grow", _stop)
+        with pytest.raises(Stopped):
+            model.fit(open_dataset(path, "value", NAMES))
+    pq.write_table(table().slice(1), path)
+    with pytest.raises(CheckpointError, match="data differ: files was"):
+        model.fit(open_dataset(path, "value", NAMES))

@@ -1,0 +1,287 @@
+"""The directories of a fit: private, locked, never shared, never more removed than was made."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oldgrowth.fit
+import oldgrowth.means
+from helpers import make_data
+from oldgrowth import RandomForestClassifier, RandomForestRegressor
+from oldgrowth.errors import CheckpointError, DirectoryInUseError, ParameterError, SpillDirectoryError
+from oldgrowth.workspace import lasting_space, reclaim, spill_space
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+class Stopped(Exception):
+    """Raised in place of a stage."""
+
+
+def interrupted(monkeypatch: pytest.MonkeyPatch, directory: Path, x: Any, y: Any, **params: Any) -> None:
+    """A fit that ends before its trees are assembled."""
+
+    def stop(*args: Any) -> None:
+        raise Stopped
+
+    with monkeypatch.context() as patch:
+        patch.setattr(oldgrowth.fit, "assemble", stop)
+        with pytest.raises(Stopped):
+            forest(directory, **params).fit(x, y)
+
+
+def forest(directory: Path, **params: Any) -> RandomForestClassifier:
+    options = {"random_state": 4, "bucket_size": 100, "checkpoint_dir": directory} | params
+    return RandomForestClassifier(6, **options)
+
+
+DATA = make_data(600, 5, 3, seed=9)
+
+
+def test_what_is_spilled_is_private(tmp_path) -> None:
+    old = os.umask(0)
+    try:
+        with spill_space(tmp_path) as space:
+            file = space.file("top-00000.rows")
+            file.append(b"secret")
+            space.replace("sample.npz", b"secret")
+            assert mode(space.path) == 0o700
+            assert [mode(path) for path in space.path.iterdir()] == [0o600] * 3
+        with lasting_space(tmp_path / "new" / "deep") as space:
+            assert mode(space.path) == 0o700
+    finally:
+        os.umask(old)
+
+
+@pytest.mark.parametrize("name", ["top-00000.rows", "lock", "sample.npz.new", "sample.npz"])
+def test_a_symlink_in_place_of_a_file_is_refused(tmp_path, name: str) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"dear to its owner")
+    directory = tmp_path / "checkpoint"
+    directory.mkdir()
+    (directory / name).symlink_to(victim)
+    with pytest.raises(SpillDirectoryError), lasting_space(directory) as space:
+        if name == "sample.npz":
+            space.read(name)
+        space.replace("sample.npz", b"written")
+        space.file("top-00000.rows").append(b"written")
+    assert victim.read_bytes() == b"dear to its owner"
+
+
+def test_a_spill_directory_that_cannot_be_used(tmp_path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    for params in ({"spill_dir": tmp_path / "file"}, {"checkpoint_dir": tmp_path / "file"}):
+        with pytest.raises(SpillDirectoryError, match="cannot be used"):
+            RandomForestClassifier(2, store="disk", **params).fit(*DATA)
+
+
+def child(code: str, *args: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, args)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parent,
+    )
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from oldgrowth.workspace import lasting_space, spill_space
+with globals()[sys.argv[1]](Path(sys.argv[2])) as space:
+    space.file("trees.log").append(b"x" * 100)
+    print(space.path, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_leftovers_are_reclaimed_but_not_what_is_in_use(tmp_path) -> None:
+    dead, alive = child(HOLD, "spill_space", tmp_path), child(HOLD, "spill_space", tmp_path)
+    dead_path, alive_path = (Path(process.stdout.readline().strip()) for process in (dead, alive))
+    try:
+        dead.kill()
+        dead.wait()
+        others = [tmp_path / "oldgrowth-spill-open", tmp_path / "mine", tmp_path / "oldgrowth-spill-new"]
+        for path in others:
+            path.mkdir(mode=0o700)
+        others[0].chmod(0o755)  # not one that a fit makes
+        (tmp_path / "oldgrowth-spill-link").symlink_to(tmp_path / "mine")
+        assert reclaim(tmp_path) == 1
+        assert not dead_path.exists() and alive_path.exists()
+        assert all(path.exists() for path in others)  # the last one may be about to be locked
+        old = time.time() - 3600
+        os.utime(others[2], (old, old))
+        assert reclaim(tmp_path) == 1 and not others[2].exists()
+    finally:
+        alive.kill()
+        alive.wait()
+    RandomForestClassifier(2, store="disk", spill_dir=tmp_path).fit(*DATA)
+    assert not alive_path.exists()
+
+
+def test_fits_at_the_same_time_do_not_meet(tmp_path) -> None:
+    with spill_space(tmp_path) as one, spill_space(tmp_path) as two:
+        assert one.path != two.path
+        assert reclaim(tmp_path) == 0 and one.path.exists() and two.path.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_process_in_a_checkpoint_is_refused(tmp_path) -> None:
+    first = child(HOLD, "lasting_space", tmp_path)
+    first.stdout.readline()
+    try:
+        with pytest.raises(DirectoryInUseError, match="in use by another process"):
+            forest(tmp_path).fit(*DATA)
+    finally:
+        first.kill()
+        first.wait()
+    with lasting_space(tmp_path), pytest.raises(DirectoryInUseError), lasting_space(tmp_path):
+        pass
+
+
+def test_a_directory_with_other_files_is_left_as_it_is(tmp_path) -> None:
+    (tmp_path / "thesis.tex").write_text("all of it")
+    with pytest.raises(CheckpointError, match=r"other files, such as 'thesis\.tex'"):
+        forest(tmp_path).fit(*DATA)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_files_that_others_put_into_a_checkpoint_stay(tmp_path, monkeypatch) -> None:
+    interrupted(monkeypatch, tmp_path, *DATA)
+    (tmp_path / "train.log").write_text("what was printed")
+    (tmp_path / "plots").mkdir()
+    forest(tmp_path).fit(*DATA)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plots", "train.log"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"max_depth": 5}, "max_depth was None and is 5"),
+        ({"random_state": 5}, "random_state was 4 and is 5"),
+        ({"bucket_size": 90}, "bucket_size was 100 and is 90"),
+        ({"n_estimators": 7}, "n_estimators was 6 and is 7"),
+        ({"oob_score": True}, "oob_score was False and is True"),
+    ],
+)
+def test_other_parameters_are_named(tmp_path, monkeypatch, change, said: str) -> None:
+    interrupted(monkeypatch, tmp_path, *DATA)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    with pytest.raises(CheckpointError, match=re.escape(said)):
+        forest(tmp_path).set_params(**change).fit(*DATA)
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_other_data_is_refused(tmp_path, monkeypatch) -> None:
+    x, y = DATA
+    interrupted(monkeypatch, tmp_path, x, y)
+    other = x.copy()
+    other[3, 0] += 1
+    for rows, labels, weights, said in (
+        (other, y, None, "values was"),
+        (x, 2 - y, None, "targets was"),
+        (x[:-1], y[:-1], None, "rows was 600 and is 599"),
+        (x[:, :4], y, None, "features was 5 and is 4"),
+        (x, y, np.full(600, 2.0), "weights was None and is"),
+    ):
+        with pytest.raises(CheckpointError, match=said):
+            forest(tmp_path).fit(rows, labels, rows if weights is rows else weights)
+    with pytest.raises(CheckpointError, match="criterion was 'gini' and is 'squared_error'"):
+        RandomForestRegressor(6, random_state=4, bucket_size=100, checkpoint_dir=tmp_path).fit(x, y)
+
+
+def test_means_may_change(tmp_path, monkeypatch) -> None:
+    interrupted(monkeypatch, tmp_path, *DATA)
+    model = forest(tmp_path, n_jobs=1, chunk_size=17, verbose=0, store="disk", spill_limit="1GB").fit(*DATA)
+    assert model.forest_.digest() == forest(tmp_path).fit(*DATA).forest_.digest()
+
+
+def test_a_seed_nobody_chose_is_taken_from_the_fit_that_began(tmp_path, monkeypatch) -> None:
+    interrupted(monkeypatch, tmp_path, *DATA, random_state=None)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert "trees.log" in names
+    done = forest(tmp_path, random_state=None).fit(*DATA)
+    assert done.fit_report_.stages[-1].name == "assemble"
+
+
+def test_generators_and_metrics_are_taken_up_by_another_process(tmp_path, monkeypatch) -> None:
+    """They have another address there."""
+    params = [
+        {"random_state": np.random.RandomState(3), "oob_score": lambda y, p: float((y == p).mean())}
+        for _ in range(2)
+    ]
+    interrupted(monkeypatch, tmp_path, *DATA, **params[0])
+    forest(tmp_path, **params[1]).fit(*DATA)
+    interrupted(monkeypatch, tmp_path, *DATA, random_state=np.random.RandomState(3))
+    with pytest.raises(CheckpointError, match="seed was"):
+        forest(tmp_path, random_state=np.random.RandomState(4)).fit(*DATA)
+
+
+def test_a_checkpoint_is_never_in_memory(tmp_path) -> None:
+    with pytest.raises(ParameterError, match="checkpoint_dir"):
+        forest(tmp_path / "new", store="memory").fit(*DATA)
+    assert not (tmp_path / "new").exists()
+
+
+def test_too_little_disk_is_told_before_the_first_pass(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(oldgrowth.fit, "sample", lambda *args: pytest.fail("the first pass began"))
+    with pytest.raises(SpillDirectoryError, match="spill_limit is"):
+        forest(tmp_path, checkpoint_dir=None, store="disk", spill_dir=tmp_path, spill_limit=1000).fit(*DATA)
+    usage = oldgrowth.means.shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(oldgrowth.means.shutil, "disk_usage", lambda path: usage._replace(free=5000))
+    with pytest.raises(SpillDirectoryError, match="are needed in"):
+        forest(tmp_path, checkpoint_dir=None, store="disk", spill_dir=tmp_path).fit(*DATA)
+
+
+def test_what_is_on_the_disk_already_counts_when_a_fit_is_taken_up(tmp_path, monkeypatch) -> None:
+    interrupted(monkeypatch, tmp_path, *DATA)
+    used = sum(path.stat().st_size for path in tmp_path.iterdir())
+    needed = 600 * (5 * 4 + 9 + 16 * 6)
+    free = needed - used // 2
+    usage = oldgrowth.means.shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(oldgrowth.means.shutil, "disk_usage", lambda path: usage._replace(free=free))
+    forest(tmp_path, spill_limit="1GB").fit(*DATA)
+
+
+INTERRUPTED = """
+import sys, time
+from helpers import make_data
+from oldgrowth import RandomForestClassifier
+x, y = make_data(150_000, 12, 5, seed=1)
+print("ready", flush=True)
+try:
+    RandomForestClassifier(200, n_jobs=2, random_state=0, verbose=1, store="disk", bucket_size=60_000,
+        **{sys.argv[1]: sys.argv[2]}).fit(x, y)
+except KeyboardInterrupt as stop:
+    print(time.time(), *stop.__notes__, flush=True)
+"""
+
+
+@pytest.mark.parametrize("name", ["spill_dir", "checkpoint_dir"])
+def test_ctrl_c_stops_within_a_second_cleans_up_and_says_how_to_resume(tmp_path, name: str) -> None:
+    process = child(INTERRUPTED, name, tmp_path)
+    process.stdout.readline()
+    time.sleep(2.5)
+    sent = time.time()
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=30)
+    stopped, _, note = said.partition(" ")
+    left = [path.name for path in tmp_path.iterdir()]
+    if name == "spill_dir":
+        assert left == [] and "nothing was kept" in note
+    else:
+        assert "checkpoint.json" in left and f"checkpoint_dir={str(tmp_path)!r} to go on" in note
+    assert float(stopped) - sent < 3  # a second, on a machine that does nothing else
