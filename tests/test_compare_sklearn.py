@@ -93,9 +93,12 @@ def test_a_full_tree_predicts_its_training_data_as_sklearns(regression: bool) ->
 def test_forests_score_like_sklearns(name: str, bucket_size: int) -> None:
     x, y = make_data(6000, 12, 3 if "Classifier" in name else 0, seed=2)
     train, test = slice(0, 4000), slice(4000, None)
-    ours = getattr(oldgrowth, name)(40, bucket_size=bucket_size, random_state=0).fit(x[train], y[train])
-    theirs = getattr(ensemble, name)(40, random_state=0, n_jobs=2).fit(x[train], y[train])
-    assert ours.score(x[test], y[test]) > theirs.score(x[test], y[test]) - 0.02
+    ours = [getattr(oldgrowth, name)(40, bucket_size=bucket_size, random_state=seed) for seed in range(3)]
+    theirs = [getattr(ensemble, name)(40, random_state=seed, n_jobs=2) for seed in range(3)]
+    means = [
+        np.mean([m.fit(x[train], y[train]).score(x[test], y[test]) for m in kind]) for kind in (ours, theirs)
+    ]
+    assert means[0] > means[1] - 0.015
 
 
 def test_importances_are_like_sklearns() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,9 +58,10 @@ def write_scene(directory: Path, size: int, seed: int) -> None:
     smallest, largest = _BLOCK_SIDES
     block = min(largest, max(smallest, size // _BLOCKS_ACROSS))
     test = split_blocks(scene, block=block, seed=seed)
-    for name, pixels in {
+    layers: dict[str, npt.NDArray[Any]] = {
         "bands": scene.bands, "labels": scene.labels, "truth": scene.truth, "test": test
-    }.items():  # fmt: skip
+    }  # fmt: skip
+    for name, pixels in layers.items():
         np.save(directory / f"{name}.npy", pixels)
 
     def write(first: int, last: int) -> None:

@@ -102,7 +102,7 @@ class Predictor:
         self._jobs = jobs_of(model.n_jobs if jobs is None else jobs)
         self._hard = getattr(model, "voting", "soft") == "hard"
 
-    def means(self, x: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    def means(self, x: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
         """For each row the probability of each class, or the value."""
         forest = self._model.forest_
         return predict_sums(forest, x, self._jobs, self._hard) / forest.n_trees
