@@ -16,6 +16,7 @@ from .memory import human_bytes, resident_memory
 
 _REPORT_EVERY_SECONDS = 5.0
 _REFRESH_SECONDS = 0.2
+_LOOK_SECONDS = 0.02
 
 
 class StageProgress:
@@ -24,10 +25,14 @@ class StageProgress:
     def __init__(self, name: str, total: int | None) -> None:
         self.name, self.total, self.done = name, total, 0
         self.memory = 0  # the most that was seen
+        self._looked = 0.0
 
     def advance(self, rows: int) -> None:
         self.done += rows
-        self.memory = max(self.memory, resident_memory())
+        now = time.perf_counter()
+        if now - self._looked > _LOOK_SECONDS:
+            self._looked = now
+            self.memory = max(self.memory, resident_memory())
 
 
 class _ShownStage(StageProgress):
