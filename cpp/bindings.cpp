@@ -367,6 +367,8 @@ void bind_forest(nb::module_& m) {
 
 NB_MODULE(_core, m) {
   m.doc() = "The C++ core of oldgrowth.";
+  // Objects that a traceback still holds when Python ends are not a person's concern.
+  nanobind::set_leak_warnings(false);
   oldgrowth::bind_rows(m);
   oldgrowth::bind_growing(m);
   oldgrowth::bind_forest(m);

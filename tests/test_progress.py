@@ -25,7 +25,7 @@ def test_a_line_for_each_stage(capfd: pytest.CaptureFixture[str]) -> None:
         "grow",
         "assemble",
     ]
-    assert "1,200 rows in" in lines[3]
+    assert "1,200 rows in" in lines[4]
 
 
 def test_sizes_are_readable() -> None:
