@@ -167,9 +167,10 @@ void finish(Block<Code>& block) {
 template <class Code>
 void find_range(Block<Code>& block, std::size_t f) {
   Code lowest = kMissing<Code>, highest = 0;
+  const auto [column, stride] = block.column(f);
   for (std::size_t i = 0; i < block.rows; ++i) {
-    lowest = std::min(lowest, block.row(i)[f]);
-    highest = std::max(highest, block.row(i)[f]);
+    lowest = std::min(lowest, column[i * stride]);
+    highest = std::max(highest, column[i * stride]);
   }
   block.lowest[f] = lowest;
   block.highest[f] = highest;
@@ -231,16 +232,17 @@ void narrow_block(const Block<std::uint32_t>& from, const std::uint32_t* rows, s
   to.has_missing = from.has_missing;
   RankScratch scratch;
   for (std::size_t f = 0; f < from.features; ++f) {
+    const auto [column, stride] = from.column(f);
     if (!from.ranked[f]) {
       to.values[f] = from.values[f];
       for (std::size_t i = 0; i < n; ++i) {
-        const std::uint32_t code = from.row(rows[i])[f];
+        const std::uint32_t code = column[rows[i] * stride];
         to.columns[f * n + i] =
             code == kMissing<std::uint32_t> ? kMissing<std::uint16_t> : static_cast<std::uint16_t>(code);
       }
       continue;
     }
-    const auto value_of = [&](std::size_t i) { return from.row(rows[i])[f]; };
+    const auto value_of = [&, code = column, apart = stride](std::size_t i) { return code[rows[i] * apart]; };
     const std::vector<std::uint32_t> distinct = rank_column(n, value_of, f, to, scratch);
     std::vector<float> values(distinct.size());
     std::transform(distinct.begin(), distinct.end(), values.begin(),
