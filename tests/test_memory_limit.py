@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-ROWS, FEATURES = 1_100_000, 100
+ROWS, FEATURES = 1_250_000, 100
 
 CHILD = """
 import json, resource, sys
@@ -23,7 +23,7 @@ import oldgrowth
 path, params = sys.argv[1], json.loads(sys.argv[2])
 data = oldgrowth.open_dataset(path, target="y")
 model = getattr(oldgrowth, params.pop("kind"))(
-    4, max_depth=6, bucket_size=5000, top_sample=20_000, random_state=0, n_jobs=2, **params
+    4, max_depth=6, bucket_size=20_000, top_sample=30_000, random_state=0, n_jobs=2, **params
 )
 try:
     report = model.fit(data).fit_report_
@@ -46,7 +46,7 @@ def fit(path: Path, **params: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory) -> Path:
-    """A file of 450 MB: one block of rows again and again, which no format makes smaller."""
+    """A file of 510 MB: one block of rows again and again, which no format makes smaller."""
     path = tmp_path_factory.mktemp("large") / "rows.parquet"
     rng = np.random.default_rng(0)
     block = {f"f{i:03}": rng.random(25_000, dtype=np.float32) for i in range(FEATURES)}

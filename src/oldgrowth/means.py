@@ -59,9 +59,9 @@ class Limits:
 
 
 def measured(limits: Limits, peak: int) -> Limits:
-    """When the source was read once, with this peak."""
+    """When the source was read once, with this peak, which has in it what is left as slack else."""
     kept = max(0, resident_memory() - limits.resident)
-    return replace(limits, reading=max(0, peak - limits.resident), kept=kept)
+    return replace(limits, reading=max(0, peak - limits.resident - _SLACK_BYTES), kept=kept)
 
 
 def limits_of(params: dict[str, Any]) -> Limits:
@@ -197,7 +197,7 @@ def choose_means(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> M
         why,
         chunk_rows,
         max(chunk_rows, min(sizes.n_rows, group_bytes // group_row)),
-        max(1, room // (plan.top_sample * sizes.grown_row)),
+        max(1, room // (plan.largest_sample(sizes.n_rows) * sizes.grown_row)),
         max(1, room // sizes.grown_row),
         tops_per_round,
         room // 4,
@@ -229,9 +229,9 @@ def _refuse_too_little(limits: Limits, least: int) -> None:
 def least_memory(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> int:
     """The lowest memory limit that would do, on disk."""
     largest = min(sizes.n_rows, TOO_LARGE * plan.bucket_size)
+    sampled = plan.largest_sample(sizes.n_rows) if sizes.n_rows > plan.bucket_size else 0
     stages = (
-        limits.kept + plan.top_sample * sizes.grown_row if sizes.n_rows > plan.bucket_size else 0,
-        limits.kept + largest * sizes.grown_row,
+        limits.kept + max(sampled, largest) * sizes.grown_row,
         limits.reading
         + _chunks_at_once(plan) * chunk_rows * sizes.chunk_row
         + _WRITE_BUFFERS
