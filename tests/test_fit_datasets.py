@@ -188,3 +188,20 @@ def test_a_file_that_was_written_again_is_refused(monkeypatch, tmp_path: Path) -
     pq.write_table(table().slice(1), path)
     with pytest.raises(CheckpointError, match="data differ: files was"):
         model.fit(open_dataset(path, "value", NAMES))
+
+
+@pytest.mark.parametrize(
+    "limit", [{"max_depth": 2}, {"min_impurity_decrease": 0.05}, {"min_samples_leaf": 400}]
+)
+def test_buckets_that_a_limit_keeps_large(tiny, tmp_path, limit) -> None:
+    """Those at the greatest depth are loaded without their features."""
+    rows = truth()
+    options = {"random_state": 0, "bucket_size": 30, "top_sample": 200, "oob_score": True} | limit
+    forests = [
+        RandomForestClassifier(4, store=store, spill_dir=tmp_path, **options).fit(
+            rows.x, rows.y, rows.weights
+        )
+        for store in ("memory", "disk")
+    ]
+    check(forests[1], forests[0])
+    assert forests[1].fit_report_.bucket_rows["100%"] > 200

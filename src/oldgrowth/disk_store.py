@@ -190,6 +190,7 @@ class DiskStore(BucketStore):
         self._space = space
         self._layout = row_layout(sampled, plan)
         self._tops = {top: _TopFile(space.file(_name(top)), self._layout, n) for top, n in n_buckets.items()}
+        self._depths: dict[int, npt.NDArray[np.uint32]] = {}
         self._spare: list[_Group] = []
         self._sequence = 0
 
@@ -245,7 +246,7 @@ class DiskStore(BucketStore):
 
     def load(self, top: int, bucket: int, places: npt.NDArray[np.uint32] | None = None) -> _core.Bucket:
         n = sum(rows for _, rows in self._tops[top].extents(bucket)) if places is None else len(places)
-        if places is None and n > TOO_LARGE * self._plan.bucket_size and self._all_same(top, bucket):
+        if places is None and n > TOO_LARGE * self._plan.bucket_size and self._only_leaf(top, bucket):
             return self._load_same(top, bucket, n)
         out = _Fields.room(self._layout, n)
         if places is None:
@@ -259,6 +260,16 @@ class DiskStore(BucketStore):
         source = _core.Rows(rows.records, rows.keys, rows.targets, rows.weights, self._plan.target_scale)
         return _core.make_bucket(codec, source, None, self._plan.classification)
 
+    def set_depths(self, top: int, depths: npt.NDArray[np.uint32]) -> None:
+        """How deep the buckets are, when they will not be split any more."""
+        self._depths[top] = depths
+
+    def _only_leaf(self, top: int, bucket: int) -> bool:
+        """Whether trees cannot split a bucket, however large."""
+        most = self._plan.max_depth
+        deepest = most is not None and top in self._depths and self._depths[top][bucket] >= most
+        return deepest or self._all_same(top, bucket)
+
     def _all_same(self, top: int, bucket: int) -> bool:
         """Whether no two rows of a bucket can be told apart: then its trees are leaves."""
         first: npt.NDArray[np.uint8] | None = None
@@ -269,7 +280,7 @@ class DiskStore(BucketStore):
         return True
 
     def _load_same(self, top: int, bucket: int, n: int) -> _core.Bucket:
-        """A bucket of equal rows, without their features: it may be far larger than any other."""
+        """A bucket that stays a leaf, without its features: it may be far larger than any other."""
         nothing = _core.RowCodec(_core.Profile(0))
         out = _Fields.room(self._layout, n, nothing.record_bytes)
         at = 0

@@ -16,7 +16,7 @@ from .distribute import distribute
 from .forest import Assembled, Forest, assemble
 from .grow import grow
 from .grown_trees import GrownTrees, TreesInMemory, TreesOnDisk
-from .means import Limits, Means, Sizes, choose_means, chunk_rows_for, expect_means
+from .means import Limits, Means, Sizes, choose_means, chunk_rows_for, expect_means, measured
 from .oob import OobInMemory, OobOnDisk, OobRows, OutOfBag
 from .params import Planner
 from .plan import Plan
@@ -54,7 +54,8 @@ def fit_forest(
         rows.n_rows, rows.n_features
     )  # refuses what is not possible before any work is done
     chunk_rows = chunk_rows_for(expected, limits, rows.n_features, planner.chunk_size_given)
-    expect_means(planner.narrowest(rows.n_rows, rows.n_features), rows, limits, chunk_rows)
+    narrowest = planner.narrowest(rows.n_rows, rows.n_features)
+    expect_means(narrowest, expected, rows, limits, chunk_rows)
     recorder = Recorder(verbose, limits.memory)
     with (
         _told_how_to_resume(recorder, limits.checkpoint_dir),
@@ -74,7 +75,7 @@ def fit_forest(
         n = sampled.facts.n_rows
         plan = replace(planner.plan(sampled.facts, rows.classes), chunk_size=chunk_rows)
         sizes = Sizes.of(plan, rows, n, sampled.codec.record_bytes, sampled.facts.weighted)
-        limits = replace(limits, reading=max(0, recorder.report.stages[0].peak_memory - limits.resident))
+        limits = measured(limits, recorder.report.stages[0].peak_memory)
         means = as_begun(choose_means(plan, sizes, limits, chunk_rows), space.checkpoint())
         recorder.say(f"store: {means.store} ({means.why})")
         with recorder.stage("top trees", plan.top_sample * len(plan.trees_of_tops(n))) as progress:

@@ -9,7 +9,7 @@ import math
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ class Limits:
     memory_given: bool
     resident: int
     reading: int  # what reading the source takes beside: guessed, then measured in the first pass
+    kept: int  # what of that stays when nothing is read
     spill_dir: Path | None
     spill_limit: int | None
     checkpoint_dir: Path | None
@@ -55,6 +56,12 @@ class Limits:
     def directory(self) -> Path:
         """Where files go."""
         return self.checkpoint_dir or self.spill_dir or Path(tempfile.gettempdir())
+
+
+def measured(limits: Limits, peak: int) -> Limits:
+    """When the source was read once, with this peak, which has in it what is left as slack else."""
+    kept = max(0, resident_memory() - limits.resident)
+    return replace(limits, reading=max(0, peak - limits.resident - _SLACK_BYTES), kept=kept)
 
 
 def limits_of(params: dict[str, Any]) -> Limits:
@@ -78,6 +85,7 @@ def limits_of(params: dict[str, Any]) -> Limits:
         memory_limit_of(memory),
         not auto,
         resident_memory(),
+        _READING_BYTES,
         _READING_BYTES,
         paths[0],
         spill_limit,
@@ -178,8 +186,7 @@ def choose_means(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> M
         many = 2**31
         return Means(store, why, chunk_rows, sizes.n_rows, many, many, sizes.n_tops, 2**62, 0)
     least = least_memory(plan, sizes, limits, min(chunk_rows, _SMALLEST_CHUNK))
-    if limits.memory_given and limits.memory < least:
-        raise MemoryLimitError(limits.memory, least)
+    _refuse_too_little(limits, least)
     room = max(limits.room, least - limits.memory + limits.room)
     tops_per_round = _tops_per_round(sizes, limits)
     chunks = _chunks_at_once(plan) * chunk_rows * sizes.chunk_row
@@ -190,7 +197,7 @@ def choose_means(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> M
         why,
         chunk_rows,
         max(chunk_rows, min(sizes.n_rows, group_bytes // group_row)),
-        max(1, room // (plan.top_sample * sizes.grown_row)),
+        max(1, room // (plan.largest_sample(sizes.n_rows) * sizes.grown_row)),
         max(1, room // sizes.grown_row),
         tops_per_round,
         room // 4,
@@ -198,25 +205,39 @@ def choose_means(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> M
     )
 
 
-def expect_means(plan: Plan, rows: TrainingRows, limits: Limits, chunk_rows: int) -> None:
-    """Refuse, before the first pass, limits that will not do whatever the rows turn out to be."""
+def expect_means(narrow: Plan, wide: Plan, rows: TrainingRows, limits: Limits, chunk_rows: int) -> None:
+    """Refuse, before the first pass, a disk that will not do however narrow the rows turn out to be, and
+    memory that may not do if they are wide."""
     if limits.store == "memory" and limits.checkpoint_dir is not None:
         raise ParameterError("store", limits.store, "'auto' or 'disk' with a checkpoint_dir")
-    if rows.n_rows is not None and not plan.subsets:
-        narrowest = Sizes.of(plan, rows, rows.n_rows, rows.n_features, weighted=False)
-        choose_means(plan, narrowest, limits, chunk_rows)
+    if rows.n_rows is not None and not wide.subsets:
+        for plan, bytes_each in ((wide, 4), (narrow, 1)):
+            sizes = Sizes.of(plan, rows, rows.n_rows, bytes_each * rows.n_features, weighted=False)
+            if plan is wide and _store(plan, sizes, limits)[0] == "disk":
+                _refuse_too_little(
+                    limits, least_memory(plan, sizes, limits, min(chunk_rows, _SMALLEST_CHUNK))
+                )
+            elif plan is narrow:
+                choose_means(plan, sizes, limits, chunk_rows)
+
+
+def _refuse_too_little(limits: Limits, least: int) -> None:
+    if limits.memory_given and limits.memory < least:
+        raise MemoryLimitError(limits.memory, least)
 
 
 def least_memory(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> int:
     """The lowest memory limit that would do, on disk."""
     largest = min(sizes.n_rows, TOO_LARGE * plan.bucket_size)
+    sampled = plan.largest_sample(sizes.n_rows) if sizes.n_rows > plan.bucket_size else 0
     stages = (
-        plan.top_sample * sizes.grown_row if sizes.n_rows > plan.bucket_size else 0,
-        largest * sizes.grown_row,
-        _chunks_at_once(plan) * chunk_rows * sizes.chunk_row + _WRITE_BUFFERS + _SMALLEST_GROUP,
+        limits.kept + max(sampled, largest) * sizes.grown_row,
+        limits.reading
+        + _chunks_at_once(plan) * chunk_rows * sizes.chunk_row
+        + _WRITE_BUFFERS
+        + _SMALLEST_GROUP,
     )
-    beside = limits.resident + limits.reading + _SLACK_BYTES
-    return math.ceil((beside + max(stages)) / (1 - _SLACK_SHARE))
+    return math.ceil((limits.resident + _SLACK_BYTES + max(stages)) / (1 - _SLACK_SHARE))
 
 
 def _store(plan: Plan, sizes: Sizes, limits: Limits) -> tuple[str, str]:

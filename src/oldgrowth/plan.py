@@ -61,6 +61,10 @@ class Plan:
     def classification(self) -> bool:
         return self.n_classes > 0
 
+    def largest_sample(self, n_rows: int) -> int:
+        """Rows of the largest sample that a top tree is grown on, also one that splits a bucket again."""
+        return max(self.top_sample, auto_top_sample(n_rows, self.bucket_size))
+
     def needs_top_trees(self, n_rows: int) -> bool:
         return not self.subsets and n_rows > self.bucket_size
 

@@ -95,6 +95,7 @@ def distribute_round(
     for i in numbers:
         store.seal(i)
         mine[i], more = split_large_buckets(store, i, mine[i], plan, pool, means.tops_at_once)
+        store.set_depths(i, mine[i].bucket_depths)
         n_split += more
     done = Round(store, mine, {i: store.sizes(i) for i in numbers}, n_split)
     _save_split(checkpoint, name, done)
@@ -132,6 +133,7 @@ def _reopened(
     owners = {i: arrays[f"{i}_owners"].astype(np.int64) for i in left}
     store.reopen({i: sizes[str(i)] for i in left}, sampled.facts.n_rows, owners)
     for i in left:
+        store.set_depths(i, tops[i].bucket_depths)
         store.seal(i)
     rows = {i: arrays[f"{i}_sizes"].astype(np.int64) for i in numbers}
     return Round(store, tops, rows, int(values["split"]))  # type: ignore[call-overload]

@@ -35,6 +35,7 @@ def split_large_buckets(
             _Large(b, int(sizes[b]), int(tree.bucket_depths[b]), step << 56 | (b + 1) << 24 | top)
             for b in candidates
             if sizes[b] > TOO_LARGE * plan.bucket_size
+            and (plan.max_depth is None or tree.bucket_depths[b] < plan.max_depth)
         ]
         if not large:
             break

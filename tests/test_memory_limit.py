@@ -1,0 +1,73 @@
+"""The memory limit bounds the whole process; one that is too low is refused with one that will do."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+ROWS, FEATURES = 1_250_000, 100
+
+CHILD = """
+import json, resource, sys
+import numpy as np
+import oldgrowth
+path, params = sys.argv[1], json.loads(sys.argv[2])
+data = oldgrowth.open_dataset(path, target="y")
+model = getattr(oldgrowth, params.pop("kind"))(
+    4, max_depth=6, bucket_size=20_000, top_sample=30_000, random_state=0, n_jobs=2, **params
+)
+try:
+    report = model.fit(data).fit_report_
+    said = {"store": report.store, "reported": report.peak_memory, "rows": report.rows}
+except oldgrowth.OldgrowthError as error:
+    said = {"error": str(error)}
+said["peak"] = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps(said))
+"""
+
+
+def fit(path: Path, **params: Any) -> dict[str, Any]:
+    params = {"kind": "RandomForestClassifier", "spill_dir": str(path.parent)} | params
+    found = subprocess.run(
+        [sys.executable, "-c", CHILD, str(path), json.dumps(params)], capture_output=True, text=True
+    )
+    assert found.returncode == 0, found.stderr
+    return json.loads(found.stdout)
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory) -> Path:
+    """A file of 510 MB: one block of rows again and again, which no format makes smaller."""
+    path = tmp_path_factory.mktemp("large") / "rows.parquet"
+    rng = np.random.default_rng(0)
+    block = {f"f{i:03}": rng.random(25_000, dtype=np.float32) for i in range(FEATURES)}
+    block["y"] = rng.integers(0, 3, 25_000)
+    table = pa.table(block)
+    with pq.ParquetWriter(path, table.schema, compression="none", use_dictionary=False) as writer:
+        for _ in range(ROWS // 25_000):
+            writer.write_table(table)
+    return path
+
+
+def test_a_file_larger_than_the_limit_and_than_the_least_that_is_named(large) -> None:
+    """Few levels leave buckets far larger than planned: they are leaves, and must not be loaded whole."""
+    refused = fit(large, memory_limit="100MB")
+    assert "is too low" in refused["error"], refused
+    least = re.search(r"memory_limit='(\d+)MB'", refused["error"])
+    assert least is not None
+    assert refused["peak"] < 300 * 10**6  # before anything was read
+    limit = (int(least[1]) + 5) * 10**6  # a process does not start the same each time
+    assert large.stat().st_size > 1.1 * limit
+    said = fit(large, memory_limit=limit)
+    assert said.get("store") == "disk" and said["rows"] == ROWS, said
+    assert said["peak"] <= limit, f"{said['peak'] / 1e6:.0f} of {limit / 1e6:.0f} MB"
+    assert said["reported"] <= said["peak"]
