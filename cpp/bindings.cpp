@@ -207,6 +207,17 @@ void bind_rows(nb::module_& m) {
           },
           "first_row"_a, "n"_a, "Adds rows; returns those that may be in the sample as far as is known by now.")
       .def("rows", [](TopSample& self) { return to_numpy(self.rows()); });
+  m.def(
+      "draw_sample",
+      [](std::size_t size, std::uint64_t seed, std::uint64_t top, std::size_t n) {
+        std::vector<std::uint32_t> rows;
+        {
+          nb::gil_scoped_release release;
+          rows = draw_sample(size, seed, top, n);
+        }
+        return to_numpy(std::move(rows));
+      },
+      "size"_a, "seed"_a, "top"_a, "n"_a, "The rows that a TopSample of n rows keeps, ascending.");
   nb::class_<Rows>(m, "Rows", "All rows of the training data as records.")
       .def(
           "__init__",

@@ -45,11 +45,14 @@ double drawn_weight(const Poisson& poisson, std::uint64_t key, std::uint32_t cop
 template <class Code>
 Node walk(const Block<Code>& block, const GrownTree& tree, std::size_t i) {
   const NodeFormat format(static_cast<std::uint32_t>(block.features));
-  const Code* row = block.row(i);
+  const auto code_of = [&](std::uint32_t f) {
+    return kHasRows<Code> ? block.row(i)[f] : block.columns[f * block.rows + i];
+  };
   std::size_t at = 0;
   for (Node node = tree.nodes[0]; !is_leaf(node); node = tree.nodes[at]) {
     const std::uint32_t f = format.feature(node);
-    const bool left = row[f] == kMissing<Code> ? format.missing_left(node) : block.values[f][row[f]] <= threshold(node);
+    const Code code = code_of(f);
+    const bool left = code == kMissing<Code> ? format.missing_left(node) : block.values[f][code] <= threshold(node);
     at += left ? 1 : format.right(node);
   }
   return tree.nodes[at];

@@ -55,7 +55,7 @@ void resize(Block<Code>& block, std::size_t rows, std::size_t features) {
   block.rows = rows;
   block.features = features;
   block.columns.resize(rows * features);
-  block.codes.resize(rows * features);
+  if constexpr (kHasRows<Code>) block.codes.resize(rows * features);
   block.values.resize(features);
   block.has_missing.resize(features);
   block.ranked.assign(features, 0);
@@ -156,11 +156,13 @@ void rank_wide(const RowCodec& codec, const std::uint8_t* records, const std::ui
 // Row-major codes from the columns, which are kept only where they help.
 template <class Code>
 void finish(Block<Code>& block) {
-  for (std::size_t start = 0; start < block.rows; start += kTile)
-    for (std::size_t f = 0; f < block.features; ++f)
-      for (std::size_t i = start; i < std::min(block.rows, start + kTile); ++i)
-        block.codes[i * block.features + f] = block.columns[f * block.rows + i];
-  if (block.columns.size() <= kWorthColumns) block.columns.clear();
+  if constexpr (kHasRows<Code>) {
+    for (std::size_t start = 0; start < block.rows; start += kTile)
+      for (std::size_t f = 0; f < block.features; ++f)
+        for (std::size_t i = start; i < std::min(block.rows, start + kTile); ++i)
+          block.codes[i * block.features + f] = block.columns[f * block.rows + i];
+    if (block.columns.size() <= kWorthColumns) block.columns.clear();
+  }
   block.find_ranges();
 }
 

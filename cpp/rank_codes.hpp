@@ -20,6 +20,10 @@ inline constexpr Code kMissing = std::numeric_limits<Code>::max();
 // but close within a column.
 inline constexpr std::size_t kWorthColumns = 256 * 1024;
 
+// A block of 32-bit codes has columns only: its nodes are large, and their rows are narrowed soon.
+template <class Code>
+inline constexpr bool kHasRows = sizeof(Code) == 2;
+
 template <class Code>
 struct Block {
   Block() = default;
@@ -28,7 +32,7 @@ struct Block {
 
   std::size_t rows = 0;
   std::size_t features = 0;
-  std::vector<Code> codes;                // rows x features
+  std::vector<Code> codes;                // rows x features; see kHasRows
   std::vector<Code> columns;              // features x rows; empty if not worth it
   std::vector<const float*> values;       // per feature: the value of each code, ascending
   std::vector<Code> lowest, highest;      // per feature: the codes lie between, missing ones included

@@ -21,6 +21,26 @@ bool small_integers(const std::vector<float>& values) {
                      [](float v) { return static_cast<float>(static_cast<std::int32_t>(v)) == v; });
 }
 
+// The codes of whole numbers, by table. False when a value is none of those known; nothing is lost then.
+template <class Code>
+bool encode_integers(const std::vector<std::uint16_t>& table, std::int32_t lowest, bool has_missing,
+                     const float* values, std::size_t n, std::size_t stride, std::uint8_t* out, std::size_t apart) {
+  bool known = true;
+  for (std::size_t i = 0; i < n; ++i, values += stride, out += apart) {
+    const float value = *values;
+    const bool missing = value != value;
+    const bool in_range = value >= -1e9F && value <= 1e9F;
+    const std::int32_t whole = in_range ? static_cast<std::int32_t>(value) : 0;
+    const auto at = static_cast<std::uint32_t>(whole - lowest);
+    const bool found = in_range && static_cast<float>(whole) == value && at < table.size();
+    const std::uint16_t code = found ? table[at] : kUnknown;  // a missing value's code has all bits set, too
+    known &= missing ? has_missing : code != kUnknown;
+    const auto narrow = static_cast<Code>(code);
+    std::memcpy(out, &narrow, sizeof narrow);
+  }
+  return known;
+}
+
 // A hash of a row's values and target. Every fourth value goes into the same lane: the multiplications of one
 // lane wait for each other, those of four do not.
 std::uint64_t key_of(const float* row, std::size_t n, std::uint64_t target_bits) {
@@ -114,14 +134,12 @@ bool RowCodec::encode_feature(std::size_t f, const float* rows, std::size_t n, s
   const FeatureCodec& codec = features_[f];
   const Lookup& lookup = lookups_[f];
   std::uint8_t* out = records + codec.offset;
+  if (!lookup.by_integer.empty()) {
+    const auto encode = codec.width == Width::one ? encode_integers<std::uint8_t> : encode_integers<std::uint16_t>;
+    return encode(lookup.by_integer, lookup.lowest, codec.has_missing, rows + f, n, stride, out, apart);
+  }
   const auto code_of = [&](float value) -> std::uint32_t {
     if (value != value) return codec.has_missing ? kMissing16 : kMissing32;
-    if (!lookup.by_integer.empty()) {
-      const float from_lowest = value - static_cast<float>(lookup.lowest);
-      if (!(from_lowest >= 0 && from_lowest < static_cast<float>(lookup.by_integer.size()))) return kMissing32;
-      const std::uint16_t code = lookup.by_integer[static_cast<std::uint32_t>(from_lowest)];
-      return code != kUnknown && codec.values[code] == value ? code : kMissing32;
-    }
     if (lookup.bits.empty()) return kMissing32;
     const auto bits = std::bit_cast<std::uint32_t>(value + 0.0F);
     std::size_t slot = slot_of(bits, lookup.bits.size());

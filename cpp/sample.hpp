@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -57,5 +59,32 @@ class TopSample {
   std::uint64_t highest_ = ~0ULL;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> kept_;
 };
+
+// The same sample of n rows at once: those above what its highest number will be, as far as chance goes, are
+// not looked at twice.
+inline std::vector<std::uint32_t> draw_sample(std::size_t size, std::uint64_t seed, std::uint64_t top, std::size_t n) {
+  std::vector<std::uint32_t> rows;
+  if (size >= n) {
+    rows.resize(n);
+    std::iota(rows.begin(), rows.end(), 0U);
+    return rows;
+  }
+  const std::uint64_t key = tree_key(seed, Purpose::top_sample, top);
+  const auto wanted = static_cast<double>(size);
+  const double share = (wanted + 8 * std::sqrt(wanted) + 64) / static_cast<double>(n);
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> kept;
+  for (std::uint64_t limit = share < 1 ? static_cast<std::uint64_t>(share * 0x1.0p63) * 2 : ~0ULL; kept.size() < size;
+       limit = ~0ULL) {
+    kept.clear();
+    for (std::uint64_t row = 0; row < n; ++row)
+      if (const std::uint64_t number = draw(key, row); number <= limit) kept.emplace_back(number, row);
+  }
+  auto sorted = kept;
+  const auto last = sorted.begin() + static_cast<std::ptrdiff_t>(size) - 1;
+  std::nth_element(sorted.begin(), last, sorted.end());
+  for (const auto& pair : kept)
+    if (pair <= *last) rows.push_back(static_cast<std::uint32_t>(pair.second));
+  return rows;
+}
 
 }  // namespace oldgrowth

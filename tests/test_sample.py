@@ -73,6 +73,15 @@ def test_samples_are_uniform() -> None:
     assert np.abs(hits - 400).max() < 5 * np.sqrt(400 * 0.8)
 
 
+@pytest.mark.parametrize(("size", "n"), [(1, 1), (1, 9), (5, 4), (30, 1000), (999, 1000), (5000, 100_000)])
+def test_a_sample_drawn_at_once_is_that_of_one_pass(size: int, n: int) -> None:
+    for top in range(5):
+        draw = _core.TopSample(size, 3, top)
+        draw.add(0, n // 3)
+        draw.add(n // 3, n - n // 3)
+        np.testing.assert_array_equal(_core.draw_sample(size, 3, top, n), draw.rows())
+
+
 def test_no_top_tree_needs_no_sample() -> None:
     data = small_data()
     streamed = Streamed(all_values(data), data.targets, 3)

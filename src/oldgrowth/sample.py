@@ -39,7 +39,7 @@ class Sampled:
 
     def top_sample(self, plan: Plan, top: int) -> npt.NDArray[np.uint32]:
         """The numbers of the rows that a top tree, or a tree on a subset, is grown on."""
-        return _drawn(plan.top_sample, plan.seed, top, self.facts.n_rows)
+        return _core.draw_sample(plan.top_sample, plan.seed, top, self.facts.n_rows)
 
     def take(self, rows: npt.NDArray[np.uint32]) -> Iterator[Taken]:
         """Some rows of a top sample at a time."""
@@ -166,7 +166,7 @@ def _chooser(rows: TrainingRows, plan: Plan, start: Place) -> _Chooser:
 
         return told
     tops = range(len(plan.trees_of_tops(n)) if plan.subsets or plan.needs_top_trees(n) else 0)
-    drawn = [_drawn(plan.top_sample, plan.seed, top, n) for top in tops]
+    drawn = [_core.draw_sample(plan.top_sample, plan.seed, top, n) for top in tops]
     wanted = np.unique(np.concatenate([np.zeros(0, np.uint32), *drawn]))
 
     def known(chunk: Chunk) -> npt.NDArray[np.uint32]:
@@ -174,12 +174,6 @@ def _chooser(rows: TrainingRows, plan: Plan, start: Place) -> _Chooser:
         return wanted[first:last]
 
     return known
-
-
-def _drawn(size: int, seed: int, top: int, n_rows: int) -> npt.NDArray[np.uint32]:
-    draw = _core.TopSample(size, seed, top)
-    draw.add(0, n_rows)
-    return draw.rows()
 
 
 def encode(

@@ -56,7 +56,7 @@ def split_large_buckets(
 
 
 def _grow(store: BucketStore, top: int, plan: Plan, stop: _core.Stop, bucket: _Large) -> TopTree:
-    sample = _core.TopSample(auto_top_sample(bucket.rows, plan.bucket_size), plan.seed, bucket.number)
-    sample.add(0, bucket.rows)
-    rows = store.load(top, bucket.bucket, sample.rows())
+    size = auto_top_sample(bucket.rows, plan.bucket_size)
+    places = _core.draw_sample(size, plan.seed, bucket.number, bucket.rows)
+    rows = store.load(top, bucket.bucket, places)
     return grow_on_sample(rows, bucket.rows, plan, stop, bucket.number, bucket.depth)
