@@ -19,7 +19,7 @@ test-cpp: $(VENV)/.installed-dev
 
 test-python: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest
-	$(BIN)/python -m pytest --on-disk tests/test_estimators.py tests/test_compare_sklearn.py -k "not own_checks or top_trees"
+	$(BIN)/python -m pytest --on-disk tests/test_estimators.py tests/test_compare_sklearn.py
 
 torture: $(VENV)/.installed-dev
 	$(BIN)/python tests/torture/kill_resume.py --kills 50 --writes 100

@@ -28,7 +28,7 @@ _LARGEST_GROUP = 512 * 2**20
 _SMALLEST_GROUP = 2 * 2**20
 _SMALLEST_CHUNK = 256
 # Bytes of the nodes of a tree for each row it was grown on: what trees have that fit noise.
-_TREE_BYTES = 8
+_TREE_BYTES = 5
 # Of the free disk, what a fit may take when nothing is said.
 _AUTO_SPILL_SHARE = 0.8
 
@@ -132,7 +132,7 @@ class Sizes:
     @property
     def grown_row(self) -> int:
         """While a bucket is grown: read, taken apart, ranked, with the grower's own arrays."""
-        return self.row + self.record + 6 * self.n_features + 120
+        return self.row + self.record + 5 * self.n_features + 110
 
     @property
     def in_memory(self) -> int:
