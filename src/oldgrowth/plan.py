@@ -13,7 +13,7 @@ MAX_BUCKETS = 2**31
 MAX_ROWS = 2**31 - 1
 
 # See docs/decisions.md for the sweep behind these: a bucket that a core's cache holds, within bounds.
-AUTO_BUCKET_BYTES = 3_600_000
+AUTO_BUCKET_BYTES = 2_700_000
 AUTO_BUCKET_SIZES = (30_000, 60_000)
 AUTO_BALANCE = 0.0
 # Up to this many rows an ordinary forest takes no longer.
