@@ -293,8 +293,7 @@ class ExtraTreesClassifier(Classifier):
         Bottom trees in each bucket, that is: trees that share a top tree.
     bucket_size : int | str, default "auto"
         Wanted largest number of rows in a bucket. With no more rows than this there is no top tree and
-        the forest is an ordinary one. "auto" is what a core's cache holds, from 30,000 rows of many or wide
-        features to 60,000, but all rows if there are at most 100,000.
+        the forest is an ordinary one. "auto" is 30,000, but all rows if there are at most 100,000.
     top_sample : int | str, default "auto"
         Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least twice the
         bucket size and at most 500,000.
@@ -419,8 +418,7 @@ class ExtraTreesRegressor(Regressor):
         Bottom trees in each bucket, that is: trees that share a top tree.
     bucket_size : int | str, default "auto"
         Wanted largest number of rows in a bucket. With no more rows than this there is no top tree and
-        the forest is an ordinary one. "auto" is what a core's cache holds, from 30,000 rows of many or wide
-        features to 60,000, but all rows if there are at most 100,000.
+        the forest is an ordinary one. "auto" is 30,000, but all rows if there are at most 100,000.
     top_sample : int | str, default "auto"
         Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least twice the
         bucket size and at most 500,000.

@@ -102,7 +102,7 @@ def make_plan(
     if oob_score and not bootstrap and not subsets:
         raise ParameterError("oob_score", oob_score, "False unless bootstrap=True")
     size_name = "subset_size" if subsets else "top_sample"
-    auto_bucket = auto_bucket_size(n, facts.record_bytes)
+    auto_bucket = auto_bucket_size(n, facts.record_bytes, random_thresholds)
     bucket_size = _auto("bucket_size", params.get("bucket_size", "auto"), auto_bucket, 2)
     rows_limit = _core.max_bucket_rows(min(d, _core.MAX_FEATURES))
     top_sample = min(

@@ -107,10 +107,12 @@ class Plan:
         return rules
 
 
-def auto_bucket_size(n_rows: int, record_bytes: int) -> int:
+def auto_bucket_size(n_rows: int, record_bytes: int, random_thresholds: bool = False) -> int:
     if n_rows <= AUTO_ONE_BUCKET:
         return max(2, n_rows)
     lowest, highest = AUTO_BUCKET_SIZES
+    if random_thresholds:  # more brought extra trees nothing
+        return lowest
     return min(highest, max(lowest, AUTO_BUCKET_BYTES // max(1, record_bytes)))
 
 
