@@ -19,6 +19,10 @@ from .predict import predict_sums
 from .training_rows import read_ahead
 
 
+# Fewer would keep no thread busy, and a forest that is mapped may take all that the limit allows.
+_FEWEST_ROWS = 16_384
+
+
 def columns_for(dataset: Dataset, n_features: int, names: npt.NDArray[np.object_] | None) -> Dataset:
     """The dataset with the features a forest was trained on, by name if both have names."""
     if names is not None and dataset.feature_names is not None:
@@ -34,7 +38,7 @@ def columns_for(dataset: Dataset, n_features: int, names: npt.NDArray[np.object_
 def rows_at_once(n_features: int, memory_limit: Any) -> int:
     """Rows of a batch, so that some of them fit the limit."""
     room = max(0, memory_limit_of(memory_limit) - resident_memory())
-    return max(1024, min(auto_chunk_size(n_features), room // 8 // (4 * n_features + 64)))
+    return max(_FEWEST_ROWS, min(auto_chunk_size(n_features), room // 8 // (4 * n_features + 64)))
 
 
 def predict_batches(
