@@ -18,7 +18,6 @@ from .plan import auto_chunk_size
 from .predict import predict_sums
 from .training_rows import read_ahead
 
-
 # Fewer would keep no thread busy, and a forest that is mapped may take all that the limit allows.
 _FEWEST_ROWS = 16_384
 
