@@ -21,14 +21,14 @@ def main() -> None:
 
 def ours(wanted: dict[str, Any]) -> dict[str, Any]:
     from oldgrowth import RandomForestClassifier, open_dataset
+    from oldgrowth.memory import peak_memory
 
     started = time.perf_counter()
     forest = RandomForestClassifier(**wanted["fit"]).fit(open_dataset(wanted["files"], target="label"))
     forest.save(wanted["model"])
     seconds = time.perf_counter() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     report = forest.fit_report_.as_dict()
-    return {"seconds": seconds, "peak": peak, "report": report}
+    return {"seconds": seconds, "peak": peak_memory(), "report": report}
 
 
 def scikit_learn(wanted: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from .commands.show import stage_table
 from .commands.sources import Predictor
 from .datasets import open_dataset
 from .datasets.base import Dataset
@@ -131,26 +132,6 @@ def _whole_maps(scene: Scene, models: Sequence[Any]) -> list[Labels]:
                 best = predictor.means(rows).argmax(axis=1)
                 predicted[part] = model.classes_.take(best).reshape(-1, scene.shape[1])
     return maps
-
-
-def stage_table(report: FitReport) -> Table:
-    table = Table("stage", title="Training, stage by stage", title_justify="left")
-    for heading in ("rows", "seconds", "share", "read", "written", "peak"):
-        table.add_column(heading, justify="right")
-    total = report.seconds or 1.0
-    for stage in report.stages:
-        moved = (stage.bytes_read, stage.bytes_written, stage.peak_memory)
-        table.add_row(
-            stage.name, f"{stage.rows:,}", f"{stage.seconds:.2f}", f"{stage.seconds / total:.1%}",
-            *map(human_bytes, moved),
-        )  # fmt: skip
-    table.add_section()
-    read, written = (sum(getattr(s, f"bytes_{way}") for s in report.stages) for way in ("read", "written"))
-    table.add_row(
-        "total", f"{report.rows:,}", f"{report.seconds:.2f}", "100.0%", human_bytes(read),
-        human_bytes(written), human_bytes(report.peak_memory), style="bold",
-    )  # fmt: skip
-    return table
 
 
 def recall_table(outcome: Outcome) -> Table:

@@ -26,13 +26,6 @@ from .workspace import SpillFile, Workspace
 _WRITE_BYTES = 8 * 2**20
 
 
-def row_layout(sampled: Sampled, plan: Plan) -> _core.RowLayout:
-    """What a row on disk consists of."""
-    n_classes = plan.n_classes
-    target_bytes = 8 if n_classes == 0 else 1 if n_classes <= 2**8 else 2 if n_classes <= 2**16 else 4
-    return _core.RowLayout(sampled.codec.record_bytes, target_bytes, sampled.facts.weighted, plan.oob)
-
-
 @dataclass
 class _Group:
     """Rows that are collected until they are written; a group's memory is used again by a later one."""
@@ -188,7 +181,7 @@ class DiskStore(BucketStore):
         self._codec = sampled.codec
         self._plan = plan
         self._space = space
-        self._layout = row_layout(sampled, plan)
+        self._layout = plan.row_layout(sampled.codec.record_bytes, sampled.facts.weighted)
         self._tops = {top: _TopFile(space.file(_name(top)), self._layout, n) for top, n in n_buckets.items()}
         self._depths: dict[int, npt.NDArray[np.uint32]] = {}
         self._spare: list[_Group] = []

@@ -50,9 +50,8 @@ def fit_forest(
     verbose: int,
     use_oob: Callable[[Iterator[OobRows]], Any],
 ) -> Fitted:
-    expected = planner.expect(
-        rows.n_rows, rows.n_features
-    )  # refuses what is not possible before any work is done
+    # What is not possible is refused before any work is done.
+    expected = planner.expect(rows.n_rows, rows.n_features)
     chunk_rows = chunk_rows_for(expected, limits, rows.n_features, planner.chunk_size_given)
     narrowest = planner.narrowest(rows.n_rows, rows.n_features)
     expect_means(narrowest, expected, rows, limits, chunk_rows)

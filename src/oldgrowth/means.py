@@ -109,8 +109,7 @@ class Sizes:
 
     @staticmethod
     def of(plan: Plan, rows: TrainingRows, n_rows: int, record: int, weighted: bool) -> Sizes:
-        target = 1 if 0 < plan.n_classes <= 256 else 8
-        row = record + 8 + target + (8 if weighted else 0) + (4 if plan.oob else 0)
+        row = plan.row_layout(record, weighted).row_bytes
         n_tops = len(plan.trees_of_tops(n_rows))
         outputs = plan.n_classes or 1
         return Sizes(
@@ -149,7 +148,7 @@ class Sizes:
     @property
     def trees_on_disk(self) -> int:
         """The trees, as a log and as a forest, and votes out of bag."""
-        oob = self.n_tops * (8 * self.outputs + 8) if self.oob else 0
+        oob = self.n_tops * (8 * self.outputs + 16) if self.oob else 0
         return self.n_rows * (2 * _TREE_BYTES * self.n_trees + oob)
 
 
@@ -163,7 +162,6 @@ class Means:
     grown_rows: int  # rows of buckets that are grown at a time
     tops_per_round: int
     oob_bytes: int  # for votes out of bag; more are kept on disk
-    spill: int  # bytes that will be on disk at most
 
 
 def chunk_rows_for(plan: Plan, limits: Limits, n_features: int, given: bool) -> int:
@@ -184,7 +182,7 @@ def choose_means(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> M
     store, why = _store(plan, sizes, limits)
     if store == "memory":
         many = 2**31
-        return Means(store, why, chunk_rows, sizes.n_rows, many, many, sizes.n_tops, 2**62, 0)
+        return Means(store, why, chunk_rows, sizes.n_rows, many, many, sizes.n_tops, 2**62)
     least = least_memory(plan, sizes, limits, min(chunk_rows, _SMALLEST_CHUNK))
     _refuse_too_little(limits, least)
     room = max(limits.room, least - limits.memory + limits.room)
@@ -201,7 +199,6 @@ def choose_means(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> M
         max(1, room // sizes.grown_row),
         tops_per_round,
         room // 4,
-        tops_per_round * sizes.one_copy + sizes.trees_on_disk,
     )
 
 

@@ -77,6 +77,12 @@ class Plan:
         whole, rest = divmod(self.n_estimators, self.trees_per_top)
         return [self.trees_per_top] * whole + [rest] * (rest > 0)
 
+    def row_layout(self, record_bytes: int, weighted: bool) -> _core.RowLayout:
+        """How a row lies on disk."""
+        n = self.n_classes
+        target_bytes = 8 if n == 0 else 1 if n <= 2**8 else 2 if n <= 2**16 else 4
+        return _core.RowLayout(record_bytes, target_bytes, weighted, numbered=self.oob)
+
     def top_rules(self, share: float) -> _core.TreeRules:
         """The rules of a tree that is grown on this share of the rows it partitions."""
         rules = self.bottom_rules()

@@ -11,11 +11,10 @@ from rich.console import Console
 
 from ..datasets.base import Dataset
 from ..datasets.labels import CodedLabels
-from ..demo import stage_table
 from ..errors import DataError
 from ..memory import human_bytes
 from .parameters import check_known, estimator_class
-from .show import plain, print_json
+from .show import plain, print_json, stage_table
 from .sources import Source
 
 _LOOK_ROWS = 1 << 16

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from ..demo import stage_table
 from ..memory import human_bytes
 from ..model_file import VERSION, Model, read_model, restored
 from .depths import forest_depths
-from .show import facts_table, plain, print_json, table
+from .show import facts_table, plain, print_json, stage_table, table
 
 _TOP_FEATURES = 10
 _MOST_CLASSES = 20

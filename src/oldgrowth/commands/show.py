@@ -10,12 +10,34 @@ import click
 import numpy as np
 from rich.table import Table
 
+from ..memory import human_bytes
+from ..report import FitReport
+
 
 def table(title: str, first: str, *others: str) -> Table:
     """A table whose first column is words and whose other columns are numbers."""
     made = Table(first, title=title, title_justify="left")
     for heading in others:
         made.add_column(heading, justify="right")
+    return made
+
+
+def stage_table(report: FitReport) -> Table:
+    heads = ("rows", "seconds", "share", "read", "written", "peak")
+    made = table("Training, stage by stage", "stage", *heads)
+    total = report.seconds or 1.0
+    for stage in report.stages:
+        moved = (stage.bytes_read, stage.bytes_written, stage.peak_memory)
+        made.add_row(
+            stage.name, f"{stage.rows:,}", f"{stage.seconds:.2f}", f"{stage.seconds / total:.1%}",
+            *map(human_bytes, moved),
+        )  # fmt: skip
+    made.add_section()
+    read, written = (sum(getattr(s, f"bytes_{way}") for s in report.stages) for way in ("read", "written"))
+    made.add_row(
+        "total", f"{report.rows:,}", f"{report.seconds:.2f}", "100.0%", human_bytes(read),
+        human_bytes(written), human_bytes(report.peak_memory), style="bold",
+    )  # fmt: skip
     return made
 
 

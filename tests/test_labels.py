@@ -1,0 +1,82 @@
+"""Labels that stream by become class numbers, and what cannot be learned from is refused by name."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from oldgrowth import RandomForestClassifier, RandomForestRegressor, open_dataset
+from oldgrowth.datasets import CodedLabels
+from oldgrowth.errors import DataError, UnseenLabelError
+from oldgrowth.labels import LabelCoder
+
+ROWS = pl.DataFrame({"a": [0.0, 1.0, 2.0, 3.0], "name": ["x", "y", "x", "y"], "part": [0.5, 1.0, 1.5, 2.0]})
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([7, -3, 7, 100, -3]),
+        np.array([7, 2**63, 7], dtype=np.uint64),
+        np.array([True, False, True]),
+        np.array(["pear", "fig", "pear"]),
+        np.array([2.0, -1.0, 2.0]),
+        CodedLabels(np.array([1, 0, 1], dtype=np.int32), np.array(["pear", "fig"])),
+    ],
+)
+def test_numbers_are_those_of_the_sorted_labels_in_the_end(y: Any) -> None:
+    plain = y.decoded() if isinstance(y, CodedLabels) else y
+    coder = LabelCoder()
+    first = coder.code(y, 0)
+    final = coder.finish()
+    classes, expected = np.unique(plain, return_inverse=True)
+    np.testing.assert_array_equal(coder.classes, classes)
+    np.testing.assert_array_equal(final[first.astype(int)], expected)
+    np.testing.assert_array_equal(coder.code(y, 0), expected)
+
+
+def test_a_label_of_the_second_pass_only_is_named_with_its_row() -> None:
+    coder = LabelCoder()
+    coder.code(np.array([1, 2]), 0)
+    coder.finish()
+    with pytest.raises(UnseenLabelError, match="row 11 has the label 3"):
+        coder.code(np.array([2, 3]), 10)
+
+
+def test_labels_of_different_kinds() -> None:
+    coder = LabelCoder()
+    coder.code(np.array([1, 2]), 0)
+    coder.code(np.array(["a"]), 2)
+    with pytest.raises(DataError, match="different kinds: int, str"):
+        coder.finish()
+
+
+@pytest.mark.parametrize(
+    ("fit", "sentence"),
+    [
+        (lambda: RandomForestClassifier().fit("rows.parquet"), "X is a path: open it first"),
+        (lambda: RandomForestClassifier().fit(ROWS.lazy(), [0, 1]), "X is a LazyFrame"),
+        (lambda: RandomForestClassifier().fit(lambda: iter(()), [0]), "X is a function"),
+        (
+            lambda: RandomForestClassifier().fit(open_dataset(ROWS, target="name"), [0, 1, 0, 1]),
+            "y must not be given with a dataset",
+        ),
+        (
+            lambda: RandomForestClassifier().fit(open_dataset(ROWS, features=["a"])),
+            "The dataset has no target",
+        ),
+        (
+            lambda: RandomForestRegressor().fit(open_dataset(ROWS, target="name", features=["a"])),
+            "The target 'name' is text",
+        ),
+        (
+            lambda: RandomForestClassifier().fit(open_dataset(ROWS, target="part", features=["a"])),
+            "0.5 from row 0 on, which is not a label",
+        ),
+    ],
+)
+def test_what_cannot_be_learned_from_is_refused(fit: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence):
+        fit()
