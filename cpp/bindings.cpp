@@ -319,8 +319,8 @@ void bind_forest(nb::module_& m) {
         std::vector<std::uint32_t> buckets(x.shape(0));
         {
           nb::gil_scoped_release release;
-          route(NodeFormat(static_cast<std::uint32_t>(x.shape(1))), nodes.data(), x.data(), x.shape(1), x.shape(0),
-                buckets.data());
+          route(NodeFormat(static_cast<std::uint32_t>(x.shape(1))), nodes.data(),
+                {x.data(), x.shape(1), nullptr, x.shape(0), true}, buckets.data());
         }
         return to_numpy(std::move(buckets));
       },

@@ -1,6 +1,7 @@
 #include "predict.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "route.hpp"
@@ -8,35 +9,123 @@
 namespace oldgrowth {
 namespace {
 
-// Rows taken at a time: enough of them share a bucket, and their sums stay in the cache.
-constexpr std::size_t kBatch = 16384;
+// Rows taken at a time: enough of them share a bucket that its trees are worth loading.
+constexpr std::size_t kBatch = 65536;
+// Rows of one bucket that go through its trees together, and how many of the trees.
+constexpr std::size_t kBlock = 512;
+constexpr std::size_t kTrees = 8;
+// Rows of more features than this stay where they are: a tree looks at too few of them to be worth a copy.
+constexpr std::size_t kFeaturesWorthCopying = 64;
+// How far ahead the rows of a bucket are fetched, which lie anywhere.
+constexpr std::size_t kAhead = 8;
+constexpr std::size_t kLine = 64;
 
-// Calls visit(bottom tree, its nodes, rows, count, leaves) for all trees of the forest and n rows.
-template <class Visit>
-void visit_leaves(const Forest& forest, const float* x, std::size_t n, bool may_miss, const Visit& visit) {
-  const NodeFormat format(forest.n_features);
-  const auto find = may_miss ? find_leaves<true> : find_leaves<false>;
-  std::vector<std::uint32_t> buckets(n), rows(n), leaves(n);
-  std::vector<std::size_t> start;
-  for (std::size_t t = 0; t < forest.n_tops(); ++t) {
-    const std::size_t n_buckets = forest.bucket_start[t + 1] - forest.bucket_start[t];
-    const Node* top = forest.top_nodes.data() + forest.top_start[t];
-    find(format, top, x, forest.n_features, nullptr, n, buckets.data());
-    for (std::size_t i = 0; i < n; ++i) buckets[i] = static_cast<std::uint32_t>(payload(top[buckets[i]]));
-    start.assign(n_buckets + 1, 0);
-    for (std::size_t i = 0; i < n; ++i) ++start[buckets[i] + 1];
-    for (std::size_t b = 0; b < n_buckets; ++b) start[b + 1] += start[b];
-    for (std::size_t i = 0; i < n; ++i) rows[start[buckets[i]]++] = static_cast<std::uint32_t>(i);
-    for (std::size_t b = 0, first = 0; b < n_buckets; first = start[b++]) {
-      const std::size_t count = start[b] - first;
-      if (count == 0) continue;
-      for (std::size_t j = 0; j < forest.trees_of_top[t]; ++j) {
-        const std::size_t bottom = forest.bottom_start[t] + b * forest.trees_of_top[t] + j;
-        const Node* nodes = forest.nodes.data() + forest.node_start[bottom];
-        find(format, nodes, x, forest.n_features, rows.data() + first, count, leaves.data());
-        visit(t, j, bottom, nodes, rows.data() + first, count, leaves.data());
-      }
+void fetch(const void* from, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; i += kLine) __builtin_prefetch(static_cast<const char*>(from) + i);
+}
+
+// The leaves that the rows of a block reach in some trees of their bucket: leaf(i, tree), trees from 0.
+template <class Leaf>
+struct BlockLeaves {
+  std::size_t top, bottom;        // the top tree, the first of the bottom trees
+  std::size_t first_tree, trees;  // of those of the bucket
+  const std::uint32_t* rows;      // numbers in the batch
+  std::size_t n;
+  const Leaf* leaves;
+  const Leaf& leaf(std::size_t i, std::size_t tree) const { return leaves[tree * kBlock + i]; }
+};
+
+// Takes a batch of rows through the forest, bucket by bucket, and shows all leaves to visit(BlockLeaves).
+template <class Leaf, class Visit>
+class Batch {
+ public:
+  Batch(const Forest& forest, const float* x, std::size_t n, bool may_miss, const Visit& visit)
+      : forest_(forest),
+        format_(forest.n_features),
+        all_{x, forest.n_features, nullptr, n, may_miss},
+        visit_(visit),
+        buckets_(n),
+        rows_(n),
+        copies_(forest.n_features <= kFeaturesWorthCopying ? std::min(n, kBlock) * forest.n_features : 0),
+        leaves_(kBlock * kTrees) {}
+
+  void run() {
+    for (std::size_t top = 0; top < forest_.n_tops(); ++top) {
+      group_by_bucket(top);
+      for (std::size_t b = 0, first = 0; b + 1 < end_.size(); first = end_[b++])
+        for (std::size_t at = first; at < end_[b]; at += kBlock)
+          run_block(top, b, at, std::min(kBlock, end_[b] - at), at == first ? end_[b] - first : 0);
     }
+  }
+
+ private:
+  // Fills rows_ with all rows in the order of their buckets, and end_ with where each bucket's end.
+  void group_by_bucket(std::size_t top) {
+    const std::size_t n_buckets = forest_.bucket_start[top + 1] - forest_.bucket_start[top];
+    route(format_, forest_.top_nodes.data() + forest_.top_start[top], all_, buckets_.data());
+    end_.assign(n_buckets + 1, 0);
+    for (const std::uint32_t b : buckets_) ++end_[b + 1];
+    for (std::size_t b = 0; b < n_buckets; ++b) end_[b + 1] += end_[b];
+    for (std::size_t i = 0; i < buckets_.size(); ++i) rows_[end_[buckets_[i]]++] = static_cast<std::uint32_t>(i);
+  }
+
+  // n rows from `at` on; `fresh` rows are about to come through trees that have not been used yet.
+  void run_block(std::size_t top, std::size_t bucket, std::size_t at, std::size_t n, std::size_t fresh) {
+    const std::size_t trees = forest_.trees_of_top[top];
+    const std::size_t bottom = forest_.bottom_start[top] + bucket * trees;
+    const RowList list = gathered(at, n);
+    for (std::size_t first = 0; first < trees; first += kTrees) {
+      const std::size_t some = std::min(kTrees, trees - first);
+      for (std::size_t j = 0; j < some; ++j) {
+        const std::size_t begin = forest_.node_start[bottom + first + j];
+        const std::size_t size = forest_.node_start[bottom + first + j + 1] - begin;
+        // In one go rather than here and there, if most of it will be looked at.
+        if (size < 16 * fresh) fetch(forest_.nodes.data() + begin, size * sizeof(Node));
+        find_leaves(format_, forest_.nodes.data() + begin, list, leaves_.data() + j * kBlock);
+      }
+      visit_(BlockLeaves<Leaf>{top, bottom + first, first, some, rows_.data() + at, n, leaves_.data()});
+    }
+  }
+
+  // n rows of a bucket side by side, where they do not drive each other out of the cache.
+  RowList gathered(std::size_t at, std::size_t n) {
+    const std::size_t width = all_.stride;
+    if (copies_.empty()) return {all_.x, width, rows_.data() + at, n, all_.may_miss};
+    for (std::size_t i = 0; i < n; ++i) {
+      if (at + i + kAhead < rows_.size()) fetch(all_.x + rows_[at + i + kAhead] * width, width * sizeof(float));
+      std::memcpy(copies_.data() + i * width, all_.x + rows_[at + i] * width, width * sizeof(float));
+    }
+    return {copies_.data(), width, nullptr, n, all_.may_miss};
+  }
+
+  const Forest& forest_;
+  NodeFormat format_;
+  RowList all_;
+  const Visit& visit_;
+  std::vector<std::uint32_t> buckets_, rows_;
+  std::vector<std::size_t> end_;
+  std::vector<float> copies_;
+  std::vector<Leaf> leaves_;
+};
+
+template <class Leaf, class Visit>
+void visit_leaves(const Forest& forest, const float* x, std::size_t n, bool may_miss, const Visit& visit) {
+  Batch<Leaf, Visit>(forest, x, n, may_miss, visit).run();
+}
+
+// Adds what a leaf says of its row.
+inline void add_leaf(const Forest& forest, std::size_t bottom, Node leaf, bool hard, double* sum) {
+  const std::size_t k = forest.n_classes;
+  if (k == 0) {
+    *sum += leaf_value(leaf);
+  } else if ((leaf & kMixedBit) == 0) {
+    sum[payload(leaf)] += 1;
+  } else {
+    const float* shares = forest.table.data() + (forest.table_start[bottom] + (payload(leaf) & ~kMixedBit)) * k;
+    if (hard)
+      sum[std::max_element(shares, shares + k) - shares] += 1;
+    else
+      for (std::size_t c = 0; c < k; ++c) sum[c] += static_cast<double>(shares[c]);
   }
 }
 
@@ -48,26 +137,13 @@ void predict_sums(const Forest& forest, const float* x, std::size_t n, bool may_
     const std::size_t count = std::min(kBatch, n - start);
     double* out = sums + start * k;
     std::fill_n(out, count * k, 0.0);
-    const auto add = [&](std::size_t, std::size_t, std::size_t bottom, const Node* nodes, const std::uint32_t* rows,
-                         std::size_t m, const std::uint32_t* leaves) {
-      const float* table = forest.table.data() + forest.table_start[bottom] * k;
-      for (std::size_t i = 0; i < m; ++i) {
-        const Node node = nodes[leaves[i]];
-        double* sum = out + rows[i] * k;
-        if (forest.n_classes == 0) {
-          *sum += leaf_value(node);
-        } else if ((node & kMixedBit) == 0) {
-          sum[payload(node)] += 1;
-        } else {
-          const float* shares = table + (payload(node) & ~kMixedBit) * k;
-          if (hard)
-            sum[std::max_element(shares, shares + k) - shares] += 1;
-          else
-            for (std::size_t c = 0; c < k; ++c) sum[c] += static_cast<double>(shares[c]);
-        }
+    visit_leaves<Node>(forest, x + start * forest.n_features, count, may_miss, [&](const BlockLeaves<Node>& block) {
+      for (std::size_t i = 0; i < block.n; ++i) {
+        if (i + kAhead < block.n) __builtin_prefetch(out + block.rows[i + kAhead] * k, 1);
+        double* sum = out + block.rows[i] * k;
+        for (std::size_t j = 0; j < block.trees; ++j) add_leaf(forest, block.bottom + j, block.leaf(i, j), hard, sum);
       }
-    };
-    visit_leaves(forest, x + start * forest.n_features, count, may_miss, add);
+    });
   }
 }
 
@@ -85,12 +161,13 @@ void apply(const Forest& forest, const float* x, std::size_t n, bool may_miss, s
   const std::size_t n_trees = first_tree.back();
   for (std::size_t start = 0; start < n; start += kBatch) {
     std::int64_t* out = leaves + start * n_trees;
-    const auto put = [&](std::size_t t, std::size_t j, std::size_t bottom, const Node*, const std::uint32_t* rows,
-                         std::size_t m, const std::uint32_t* found) {
-      for (std::size_t i = 0; i < m; ++i)
-        out[rows[i] * n_trees + first_tree[t] + j] = before[bottom] + static_cast<std::int64_t>(found[i]);
+    const auto put = [&](const BlockLeaves<std::uint32_t>& block) {
+      for (std::size_t i = 0; i < block.n; ++i)
+        for (std::size_t j = 0; j < block.trees; ++j)
+          out[block.rows[i] * n_trees + first_tree[block.top] + block.first_tree + j] =
+              before[block.bottom + j] + static_cast<std::int64_t>(block.leaf(i, j));
     };
-    visit_leaves(forest, x + start * forest.n_features, std::min(kBatch, n - start), may_miss, put);
+    visit_leaves<std::uint32_t>(forest, x + start * forest.n_features, std::min(kBatch, n - start), may_miss, put);
   }
 }
 

@@ -1,6 +1,8 @@
 #include "route.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <type_traits>
 
 namespace oldgrowth {
 namespace {
@@ -10,80 +12,98 @@ constexpr std::size_t kInFlight = 8;
 // Steps between two looks at which rows have arrived. A row at its leaf stays there.
 constexpr int kStepsAtATime = 4;
 // Rows of which those still on their way are walked together.
-constexpr std::size_t kTogether = 256;
+constexpr std::size_t kTogether = 512;
+
+// Where the parts of a node's upper half lie.
+struct UpperHalf {
+  std::uint32_t feature_mask, missing_shift, right_shift;
+
+  explicit UpperHalf(const NodeFormat& format)
+      : feature_mask((1U << format.feature_bits) - 1),
+        missing_shift(format.feature_bits),
+        right_shift(format.feature_bits + 1) {}
+};
 
 // One step without a branch: which way a row goes cannot be foreseen.
 template <bool kMayMiss>
-inline std::uint64_t step(const NodeFormat& format, Node node, const float* row) {
-  const auto at_leaf = static_cast<std::uint64_t>(static_cast<std::int64_t>(node) >> 63);
-  const float x = row[format.feature(node & ~at_leaf)];
-  bool right = !(x <= threshold(node));
-  if constexpr (kMayMiss) right &= !((x != x) & format.missing_left(node));
-  const std::uint64_t far = format.right(node) - 1;
-  return (1 + (far & (0 - static_cast<std::uint64_t>(right)))) & ~at_leaf;
+inline std::uint32_t step(const UpperHalf& half, const Node* node, const float* row) {
+  const auto upper = static_cast<std::uint32_t>(*node >> 32);
+  const auto at_leaf = static_cast<std::uint32_t>(static_cast<std::int32_t>(upper) >> 31);
+  const float x = row[upper & half.feature_mask & ~at_leaf];
+  bool left = x <= std::bit_cast<float>(static_cast<std::uint32_t>(*node));
+  if constexpr (kMayMiss) left |= (x != x) & ((upper >> half.missing_shift) & 1);
+  const std::uint32_t far = (upper >> half.right_shift) - 1;
+  return (1 + (far & (static_cast<std::uint32_t>(left) - 1))) & ~at_leaf;
 }
 
 struct Walkers {
-  std::uint64_t at[kTogether];  // node
-  const float* row[kTogether];
+  std::uint32_t at[kTogether];      // node
   std::uint32_t number[kTogether];  // which of the rows it is
 };
 
 // Takes kRows walkers from `first` on a few steps further and keeps those that have not arrived.
-template <bool kMayMiss, std::size_t kRows>
-inline std::size_t advance(const NodeFormat& format, const Node* nodes, Walkers& walkers, std::size_t first,
-                           std::size_t kept, std::uint32_t* leaves) {
+template <bool kMayMiss, std::size_t kRows, class Leaf>
+inline std::size_t advance(const UpperHalf& half, const Node* nodes, const RowList& list, Walkers& walkers,
+                           std::size_t first, std::size_t kept, Leaf* leaves) {
   const float* row[kRows];
-  std::uint64_t at[kRows];
+  std::uint32_t at[kRows];
   for (std::size_t i = 0; i < kRows; ++i) {
-    row[i] = walkers.row[first + i];
+    const std::size_t number = walkers.number[first + i];
+    row[i] = list.x + (list.rows ? list.rows[number] : number) * list.stride;
     at[i] = walkers.at[first + i];
   }
   for (int s = 0; s < kStepsAtATime; ++s)
-    for (std::size_t i = 0; i < kRows; ++i) at[i] += step<kMayMiss>(format, nodes[at[i]], row[i]);
+    for (std::size_t i = 0; i < kRows; ++i) at[i] += step<kMayMiss>(half, nodes + at[i], row[i]);
   for (std::size_t i = 0; i < kRows; ++i) {
     const std::uint32_t number = walkers.number[first + i];
-    leaves[number] = static_cast<std::uint32_t>(at[i]);
+    const Node node = nodes[at[i]];
+    if constexpr (std::is_same_v<Leaf, Node>)
+      leaves[number] = node;
+    else
+      leaves[number] = at[i];
     walkers.at[kept] = at[i];
-    walkers.row[kept] = row[i];
     walkers.number[kept] = number;
-    kept += !is_leaf(nodes[at[i]]);
+    kept += !is_leaf(node);
   }
   return kept;
 }
 
-}  // namespace
-
-template <bool kMayMiss>
-void find_leaves(const NodeFormat& format, const Node* nodes, const float* x, std::size_t stride,
-                 const std::uint32_t* rows, std::size_t n, std::uint32_t* leaves) {
+template <bool kMayMiss, class Leaf>
+void walk(const NodeFormat& format, const Node* nodes, const RowList& list, Leaf* leaves) {
+  const UpperHalf half(format);
   Walkers walkers;
-  for (std::size_t start = 0; start < n; start += kTogether) {
-    std::size_t walking = std::min(kTogether, n - start);
+  for (std::size_t start = 0; start < list.n; start += kTogether) {
+    std::size_t walking = std::min(kTogether, list.n - start);
     for (std::size_t i = 0; i < walking; ++i) {
       walkers.at[i] = 0;
-      walkers.row[i] = x + (rows ? rows[start + i] : start + i) * stride;
       walkers.number[i] = static_cast<std::uint32_t>(start + i);
     }
     while (walking > 0) {
       std::size_t first = 0, kept = 0;
       for (; first + kInFlight <= walking; first += kInFlight)
-        kept = advance<kMayMiss, kInFlight>(format, nodes, walkers, first, kept, leaves);
-      for (; first < walking; ++first) kept = advance<kMayMiss, 1>(format, nodes, walkers, first, kept, leaves);
+        kept = advance<kMayMiss, kInFlight>(half, nodes, list, walkers, first, kept, leaves);
+      for (; first < walking; ++first) kept = advance<kMayMiss, 1>(half, nodes, list, walkers, first, kept, leaves);
       walking = kept;
     }
   }
 }
 
-template void find_leaves<false>(const NodeFormat&, const Node*, const float*, std::size_t, const std::uint32_t*,
-                                 std::size_t, std::uint32_t*);
-template void find_leaves<true>(const NodeFormat&, const Node*, const float*, std::size_t, const std::uint32_t*,
-                                std::size_t, std::uint32_t*);
+}  // namespace
 
-void route(const NodeFormat& format, const Node* nodes, const float* x, std::size_t stride, std::size_t n,
-           std::uint32_t* buckets) {
-  find_leaves<true>(format, nodes, x, stride, nullptr, n, buckets);
-  for (std::size_t i = 0; i < n; ++i) buckets[i] = static_cast<std::uint32_t>(payload(nodes[buckets[i]]));
+template <class Leaf>
+void find_leaves(const NodeFormat& format, const Node* nodes, const RowList& list, Leaf* leaves) {
+  if (list.may_miss)
+    walk<true>(format, nodes, list, leaves);
+  else
+    walk<false>(format, nodes, list, leaves);
+}
+
+template void find_leaves(const NodeFormat&, const Node*, const RowList&, std::uint32_t*);
+template void find_leaves(const NodeFormat&, const Node*, const RowList&, Node*);
+
+void route(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* buckets) {
+  find_leaves(format, nodes, list, buckets);
+  for (std::size_t i = 0; i < list.n; ++i) buckets[i] = static_cast<std::uint32_t>(payload(nodes[buckets[i]]));
 }
 
 }  // namespace oldgrowth

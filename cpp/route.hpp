@@ -8,14 +8,20 @@
 
 namespace oldgrowth {
 
-// For each of n rows, the index of its leaf in `nodes`. Rows are rows[i] * stride floats from `x`
-// (i * stride without `rows`). Several rows are in flight at a time to hide the latency of memory.
-template <bool kMayMiss>
-void find_leaves(const NodeFormat& format, const Node* nodes, const float* x, std::size_t stride,
-                 const std::uint32_t* rows, std::size_t n, std::uint32_t* leaves);
+// Rows that go through trees together: the i-th is rows[i] * stride floats from x (i * stride without `rows`).
+struct RowList {
+  const float* x;
+  std::size_t stride;
+  const std::uint32_t* rows;
+  std::size_t n;
+  bool may_miss;  // there are NaN among the values
+};
+
+// The leaf of each row: its index in `nodes`, or the node itself.
+template <class Leaf>
+void find_leaves(const NodeFormat& format, const Node* nodes, const RowList& list, Leaf* leaves);
 
 // The bucket of each row in a top tree.
-void route(const NodeFormat& format, const Node* nodes, const float* x, std::size_t stride, std::size_t n,
-           std::uint32_t* buckets);
+void route(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* buckets);
 
 }  // namespace oldgrowth
