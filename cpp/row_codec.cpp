@@ -21,6 +21,18 @@ bool small_integers(const std::vector<float>& values) {
                      [](float v) { return static_cast<float>(static_cast<std::int32_t>(v)) == v; });
 }
 
+// Gives the integers between the values codes too, if that makes no code wider and few more of them.
+bool made_dense(std::vector<float>& values) {
+  if (!small_integers(values)) return false;
+  const auto span = static_cast<std::size_t>(values.back() - values.front()) + 1;
+  const std::size_t most = values.size() <= kMissing8 ? kMissing8 : kMissing16;
+  if (span > most || span > values.size() + values.size() / 8) return false;
+  const auto lowest = static_cast<std::int32_t>(values.front());
+  values.resize(span);
+  for (std::size_t i = 0; i < span; ++i) values[i] = static_cast<float>(lowest + static_cast<std::int32_t>(i));
+  return true;
+}
+
 // The codes of whole numbers, by table. False when a value is none of those known; nothing is lost then.
 template <class Code>
 bool encode_integers(const std::vector<std::uint16_t>& table, std::int32_t lowest, bool has_missing,
@@ -41,58 +53,77 @@ bool encode_integers(const std::vector<std::uint16_t>& table, std::int32_t lowes
   return known;
 }
 
-// A hash of a row's values and target. Every fourth value goes into the same lane: the multiplications of one
+// A hash of a record and its target. Every fourth word goes into the same lane: the multiplications of one
 // lane wait for each other, those of four do not.
-std::uint64_t key_of(const float* row, std::size_t n, std::uint64_t target_bits) {
+std::uint64_t key_of(const std::uint8_t* record, std::size_t bytes, std::uint64_t target_bits) {
   std::uint64_t lane[4] = {target_bits, 1, 2, 3};
-  const auto take = [&](std::size_t f) {
-    std::uint64_t& key = lane[f % 4];
-    key = (key ^ ordered_bits(row[f])) * kGolden;
+  const auto take = [&](std::size_t at, std::size_t lane_number, std::size_t length) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, record + at, length);
+    std::uint64_t& key = lane[lane_number];
+    key = (key ^ word) * kGolden;
     key ^= key >> 32;
   };
-  std::size_t f = 0;
-  for (; f + 4 <= n; f += 4)
-    for (std::size_t j = 0; j < 4; ++j) take(f + j);
-  for (; f < n; ++f) take(f);
+  std::size_t at = 0, word = 0;
+  for (; at + 32 <= bytes; at += 32)
+    for (std::size_t j = 0; j < 4; ++j) take(at + 8 * j, j, 8);
+  for (; at < bytes; at += 8, ++word) take(at, word, std::min<std::size_t>(8, bytes - at));
   return mix(mix(mix(mix(lane[0]) ^ lane[1]) ^ lane[2]) ^ lane[3]);
 }
 
 }  // namespace
 
 RowCodec::RowCodec(const Profile& profile) : features_(profile.size()), lookups_(profile.size()) {
+  std::vector<char> direct(features_.size(), 0);
   for (std::size_t f = 0; f < features_.size(); ++f) {
     FeatureCodec& codec = features_[f];
     codec.has_missing = profile.feature(f).has_missing();
     if (profile.feature(f).is_wide()) continue;
     codec.values = profile.feature(f).values();
+    direct[f] = made_dense(codec.values);
     codec.width = codec.values.size() <= kMissing8 ? Width::one : Width::two;
-    Lookup& lookup = lookups_[f];
-    if (small_integers(codec.values)) {
-      lookup.lowest = static_cast<std::int32_t>(codec.values.front());
-      lookup.by_integer.assign(static_cast<std::size_t>(codec.values.back() - codec.values.front()) + 1, kUnknown);
-      for (std::size_t c = 0; c < codec.values.size(); ++c)
-        lookup.by_integer[static_cast<std::size_t>(static_cast<std::int32_t>(codec.values[c]) - lookup.lowest)] =
-            static_cast<std::uint16_t>(c);
-      continue;
-    }
-    const std::size_t size = std::bit_ceil(codec.values.size() * 2 + 2);
-    lookup.bits.assign(size, kFreeSlot);
-    lookup.codes.resize(size);
-    for (std::size_t c = 0; c < codec.values.size(); ++c) {
-      const auto bits = std::bit_cast<std::uint32_t>(codec.values[c]);
-      std::size_t slot = slot_of(bits, size);
-      while (lookup.bits[slot] != kFreeSlot) slot = (slot + 1) & (size - 1);
-      lookup.bits[slot] = bits;
-      lookup.codes[slot] = static_cast<std::uint16_t>(c);
-    }
+    if (!direct[f]) lookups_[f] = Lookup(codec.values);
   }
   for (const Width width : {Width::four, Width::two, Width::one})  // so that wide fields stay aligned
     for (FeatureCodec& codec : features_)
       if (codec.width == width) {
-        codec.offset = record_bytes_;
-        record_bytes_ += static_cast<std::size_t>(width);
+        codec.offset = used_bytes_;
+        used_bytes_ += static_cast<std::size_t>(width);
       }
-  record_bytes_ = (record_bytes_ + 3) / 4 * 4;
+  record_bytes_ = (used_bytes_ + 3) / 4 * 4;
+  for (std::size_t f = 0; f < features_.size(); ++f) {
+    const bool joins = f > 0 && direct[f - 1] && features_[f - 1].width == features_[f].width;
+    direct[f] ? add_direct(f, joins) : looked_up_.push_back(f);
+  }
+}
+
+RowCodec::Lookup::Lookup(const std::vector<float>& values) {
+  if (small_integers(values)) {
+    lowest = static_cast<std::int32_t>(values.front());
+    by_integer.assign(static_cast<std::size_t>(values.back() - values.front()) + 1, kUnknown);
+    for (std::size_t c = 0; c < values.size(); ++c)
+      by_integer[static_cast<std::size_t>(static_cast<std::int32_t>(values[c]) - lowest)] =
+          static_cast<std::uint16_t>(c);
+    return;
+  }
+  const std::size_t size = std::bit_ceil(values.size() * 2 + 2);
+  bits.assign(size, kFreeSlot);
+  codes.resize(size);
+  for (std::size_t c = 0; c < values.size(); ++c) {
+    const auto value = std::bit_cast<std::uint32_t>(values[c]);
+    std::size_t slot = slot_of(value, size);
+    while (bits[slot] != kFreeSlot) slot = (slot + 1) & (size - 1);
+    bits[slot] = value;
+    codes[slot] = static_cast<std::uint16_t>(c);
+  }
+}
+
+void RowCodec::add_direct(std::size_t f, bool joins) {
+  const FeatureCodec& codec = features_[f];
+  if (!joins) runs_.push_back({f, codec.offset, codec.width == Width::one, {}, {}, {}});
+  runs_.back().lowest.push_back(static_cast<std::int32_t>(codec.values.front()));
+  runs_.back().highest.push_back(static_cast<std::uint32_t>(codec.values.size() - 1));
+  runs_.back().missing.push_back(codec.has_missing ? ~0U : 0U);
 }
 
 bool RowCodec::encode(const float* rows, std::size_t n, std::size_t stride, const std::uint64_t* target_bits,
@@ -101,11 +132,13 @@ bool RowCodec::encode(const float* rows, std::size_t n, std::size_t stride, cons
     const std::size_t count = std::min(kRowsAtATime, n - start);
     const float* block = rows + start * stride;
     std::uint8_t* out = records + start * apart;
-    for (std::size_t i = 0; i < count; ++i) std::memset(out + i * apart, 0, record_bytes_);
-    for (std::size_t f = 0; f < features_.size(); ++f)
+    for (std::size_t i = 0; i < count; ++i) std::memset(out + i * apart + used_bytes_, 0, record_bytes_ - used_bytes_);
+    for (const DirectRun& run : runs_)
+      if (!encode_direct(run, block, count, stride, out, apart)) return false;
+    for (const std::size_t f : looked_up_)
       if (!encode_feature(f, block, count, stride, out, apart)) return false;
     for (std::size_t i = 0; i < count; ++i)
-      keys[start + i] = key_of(block + i * stride, features_.size(), target_bits[start + i]);
+      keys[start + i] = key_of(out + i * apart, record_bytes_, target_bits[start + i]);
   }
   return true;
 }

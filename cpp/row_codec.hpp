@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "direct_codes.hpp"
 #include "profile.hpp"
 
 namespace oldgrowth {
@@ -44,7 +45,7 @@ class RowCodec {
   const FeatureCodec& feature(std::size_t f) const { return features_[f]; }
 
   // Writes `n` records, `apart` bytes from one to the next, and a key for each row that is a hash of its
-  // values and its target's bits. False when a value occurs that the profile has not seen: the data
+  // record and its target's bits. False when a value occurs that the profile has not seen: the data
   // changed between two passes.
   bool encode(const float* rows, std::size_t n, std::size_t stride, const std::uint64_t* target_bits,
               std::uint8_t* records, std::size_t apart, std::uint64_t* keys) const;
@@ -56,7 +57,12 @@ class RowCodec {
   bool encode_feature(std::size_t f, const float* rows, std::size_t n, std::size_t stride, std::uint8_t* records,
                       std::size_t apart) const;
 
+  void add_direct(std::size_t f, bool joins);
+
   struct Lookup {
+    Lookup() = default;
+    explicit Lookup(const std::vector<float>& values);
+
     std::vector<std::uint16_t> by_integer;  // code of lowest + i
     std::int32_t lowest = 0;
     std::vector<std::uint32_t> bits;  // open addressing, for other values
@@ -64,8 +70,10 @@ class RowCodec {
   };
 
   std::vector<FeatureCodec> features_;
+  std::vector<DirectRun> runs_;
+  std::vector<std::size_t> looked_up_;  // the features that are in no run
   std::vector<Lookup> lookups_;
-  std::size_t record_bytes_ = 0;
+  std::size_t used_bytes_ = 0, record_bytes_ = 0;
 };
 
 }  // namespace oldgrowth

@@ -79,7 +79,51 @@ void unseen_values_are_refused() {
   CHECK(!encodes(row));
 }
 
+// Whole numbers of dense ranges, one and two bytes wide, some missing: in runs of every length around a register's.
+void dense_integers_are_lossless_and_checked() {
+  std::mt19937_64 random(5);
+  for (std::size_t d = 1; d < 40; ++d) {
+    const std::size_t n = 2000;
+    std::vector<float> x(n * d);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t f = 0; f < d; ++f) {
+        const bool two_bytes = f >= d / 2;
+        const auto value = static_cast<float>(random() % (two_bytes ? 600 : 200)) - static_cast<float>(50 + f);
+        x[i * d + f] = f % 3 == 0 && random() % 9 == 0 ? std::nanf("") : value;
+      }
+    const TestRows rows(n, d, x, std::vector<double>(n, 0.0));
+    CHECK(rows.encoded);
+    CHECK(rows.codec.feature(d - 1).width == Width::two);
+    if (d > 1) CHECK(rows.codec.feature(0).width == Width::one);
+    codes_give_back_the_values<std::uint16_t>(rows, n);
+    std::vector<std::uint8_t> record(rows.codec.record_bytes());
+    std::uint64_t key = 0;
+    for (std::size_t f = 0; f < d; ++f)
+      for (const float bad : {1000.0F, -1000.0F, 0.5F, 1e30F, -2147483648.0F, f % 3 == 0 ? 3e9F : std::nanf("")}) {
+        std::vector<float> row(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(d));
+        row[f] = bad;
+        CHECK(!rows.codec.encode(row.data(), 1, d, rows.target_bits.data(), record.data(), record.size(), &key));
+      }
+  }
+}
+
+// Rows that differ in one value, or in their target, have different keys.
+void keys_tell_rows_apart() {
+  for (std::size_t d = 1; d < 40; ++d) {
+    std::vector<float> x((d + 1) * d, 0.0F);
+    for (std::size_t f = 0; f < d; ++f) x[f * d + f] = f % 2 == 0 ? 1.0F : 0.25F;
+    std::vector<double> y(d + 1, 0.0);
+    const TestRows rows(d + 1, d, x, y);
+    for (std::size_t i = 0; i <= d; ++i)
+      for (std::size_t j = 0; j < i; ++j) CHECK(rows.keys[i] != rows.keys[j]);
+    y[d] = 1.0;
+    CHECK(TestRows(d + 1, d, x, y).keys[d] != rows.keys[d]);
+  }
+}
+
 int main() {
+  dense_integers_are_lossless_and_checked();
+  keys_tell_rows_apart();
   records_are_lossless();
   narrowed_blocks_hold_the_same_values();
   odd_values_survive();
