@@ -8,7 +8,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -115,26 +114,6 @@ nb::tuple group_by_bucket(In1<std::uint32_t> buckets, std::size_t n_buckets) {
   return nb::make_tuple(to_numpy(std::move(order)), to_numpy(std::move(start)));
 }
 
-// Where the first infinite value is (row * features + feature), or -1; and whether any value is missing.
-std::pair<std::int64_t, bool> look_over(In2<float> x) {
-  nb::gil_scoped_release release;
-  bool missing = false;
-  std::int64_t infinite = -1;
-  const std::size_t n = x.shape(0) * x.shape(1);
-  const float* values = x.data();
-  for (std::size_t start = 0; start < n && infinite < 0; start += 4096) {
-    const std::size_t end = std::min(n, start + 4096);
-    bool odd = false;  // v - v is zero for finite values only
-    for (std::size_t i = start; i < end; ++i) odd |= !(values[i] - values[i] == 0);
-    if (!odd) continue;
-    for (std::size_t i = start; i < end && infinite < 0; ++i) {
-      missing |= std::isnan(values[i]);
-      if (std::isinf(values[i])) infinite = static_cast<std::int64_t>(i);
-    }
-  }
-  return {infinite, missing};
-}
-
 void bind_rows(nb::module_& m) {
   nb::class_<Profile>(m, "Profile", "What one pass learns of each feature's values.")
       .def(nb::init<std::size_t>(), "n_features"_a)
@@ -238,7 +217,6 @@ void bind_rows(nb::module_& m) {
   m.def("make_bucket", &bucket_of, "codec"_a, "rows"_a, "index"_a.none(), "classification"_a,
         nb::keep_alive<0, 1>());  // a bucket uses the codec's values
   m.def("group_by_bucket", &group_by_bucket, "buckets"_a, "n_buckets"_a);
-  m.def("look_over", &look_over, "x"_a);
 }
 
 // Told by one thread, looked at by others.
@@ -380,6 +358,7 @@ NB_MODULE(_core, m) {
   m.doc() = "The C++ core of oldgrowth.";
   // Objects that a traceback still holds when Python ends are not a person's concern.
   nanobind::set_leak_warnings(false);
+  oldgrowth::bind_values(m);
   oldgrowth::bind_rows(m);
   oldgrowth::bind_growing(m);
   oldgrowth::bind_forest(m);

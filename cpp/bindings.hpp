@@ -40,6 +40,7 @@ std::span<const T> span_of(const In1<T>& array) {
   return {array.data(), array.shape(0)};
 }
 
+void bind_values(nb::module_& m);
 void bind_files(nb::module_& m);
 
 }  // namespace oldgrowth

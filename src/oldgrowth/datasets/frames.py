@@ -66,7 +66,7 @@ class FrameDataset(TableDataset):
 
 
 def _bytes(piece: TablePiece) -> bytes:
-    x = np.empty((piece.rows, len(piece.features)), dtype=np.float32)
+    x = np.empty((piece.rows, piece.n_features), dtype=np.float32)
     piece.fill(x, 0)
     labels = piece.labels(0, piece.rows)
     if isinstance(labels, CodedLabels):

@@ -10,13 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from .. import _core
 from .base import Dataset
 from .columns import Columns, check_columns
 from .labels import Labels, labels_from_arrow, type_class, weights_from_arrow
-
-BLOCK_VALUES = (
-    1 << 16
-)  # values converted at a time: the block of rows stays in the cache, column after column
 
 
 class TablePiece:
@@ -31,18 +28,12 @@ class TablePiece:
         self._batch = batch
         self._columns = columns
         self._carry = carry
-        self.features = [raw_values(batch.column(name)) for name in columns.features]
+        values, missing = zip(*(raw_values(batch.column(name)) for name in columns.features), strict=True)
+        self.n_features = len(values)
+        self._features = _core.Columns(list(values), list(missing))
 
     def fill(self, out: npt.NDArray[np.float32], start: int) -> None:
-        block = max(64, BLOCK_VALUES // len(self.features))
-        with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which the batch refuses
-            for first in range(0, len(out), block):
-                part = out[first : first + block]
-                rows = slice(start + first, start + first + len(part))
-                for i, (values, missing) in enumerate(self.features):
-                    part[:, i] = values[rows]
-                    if missing is not None:
-                        part[missing[rows], i] = np.nan
+        self._features.fill(start, out)
 
     def labels(self, start: int, stop: int) -> Labels | None:
         name = self._columns.target
@@ -76,7 +67,8 @@ def raw_values(column: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     values = pa.Array.from_buffers(column.type, len(column), [None, column.buffers()[1]], 0, column.offset)
-    return values.to_numpy(), missing
+    numbers = values.to_numpy()
+    return numbers.astype(np.float32) if numbers.dtype == np.float16 else numbers, missing
 
 
 class TableDataset(Dataset):
