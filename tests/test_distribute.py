@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -119,7 +120,8 @@ class StoreSuite(ABC):
             rows = rows[chosen]
         alone = ArrayRows(data.take(rows).x, data.targets[rows], 3)
         with pool() as threads:
-            whole = MemoryStore(sample(alone, plan, threads, PROGRESS), {0: 1}, plan)
+            sampled = replace(sample(alone, plan, threads, PROGRESS), codec=store._codec)
+            whole = MemoryStore(sampled, {0: 1}, plan)
             for chunk, _ in _passed(alone, 1000):
                 whole.put(None, 0, chunk, [np.zeros(len(rows), dtype=np.uint32)])
             whole.seal(0)
