@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace oldgrowth {
@@ -20,6 +21,10 @@ class FeatureProfile {
   void restore(bool wide, bool missing);
   // The distinct values in ascending order; empty for a wide feature.
   std::vector<float> values() const;
+  // Changes when there is more to know.
+  std::size_t news() const { return distinct_ + (wide_ ? kMaxDistinct : 0) + (has_missing_ ? 2 * kMaxDistinct : 0); }
+  // The whole numbers around the last one added that have all occurred, as lowest and how many above it.
+  std::pair<std::int32_t, std::uint32_t> known_range() const;
 
  private:
   void add_to_hash(std::uint32_t bits);
@@ -36,9 +41,21 @@ class FeatureProfile {
   bool wide_ = false;
 };
 
+// Values that tell nothing new, side by side for all features: most are of this kind, and found eight at a time.
+struct KnownValues {
+  std::vector<std::int32_t> lowest;    // whole numbers from here on
+  std::vector<std::uint32_t> highest;  // as far above it
+  std::vector<std::uint32_t> numbers;  // all bits set: any number is
+  std::vector<std::uint32_t> missing;  // all bits set: a missing value is
+  std::vector<std::size_t> news;       // of the feature, when this was found out
+
+  explicit KnownValues(std::size_t n_features);
+  void update(std::size_t f, const FeatureProfile& feature);
+};
+
 class Profile {
  public:
-  explicit Profile(std::size_t n_features) : features_(n_features) {}
+  explicit Profile(std::size_t n_features) : features_(n_features), known_(n_features) {}
 
   // Adds the columns [first, last) of `n` rows that are `stride` values apart.
   void add(const float* rows, std::size_t n, std::size_t stride, std::size_t first, std::size_t last);
@@ -49,6 +66,7 @@ class Profile {
 
  private:
   std::vector<FeatureProfile> features_;
+  KnownValues known_;
 };
 
 }  // namespace oldgrowth

@@ -69,7 +69,7 @@ class RandomForestClassifier(Classifier):
         What the buckets may take on disk, as memory_limit; more rounds are made if it is too little for all
         top trees at once. "auto" is 80 % of what is free.
     chunk_size : int | str, default "auto"
-        Rows read at a time; does not change the forest. "auto" is about 32 MB, or less if memory is short.
+        Rows read at a time; does not change the forest. "auto" is about 2 MB, or less if memory is short.
     checkpoint_dir : path | None, default None
         A directory in which an interrupted fit leaves its work; a fit of the same data with the same
         parameters takes it up there.
@@ -193,7 +193,7 @@ class RandomForestRegressor(Regressor):
         What the buckets may take on disk, as memory_limit; more rounds are made if it is too little for all
         top trees at once. "auto" is 80 % of what is free.
     chunk_size : int | str, default "auto"
-        Rows read at a time; does not change the forest. "auto" is about 32 MB, or less if memory is short.
+        Rows read at a time; does not change the forest. "auto" is about 2 MB, or less if memory is short.
     checkpoint_dir : path | None, default None
         A directory in which an interrupted fit leaves its work; a fit of the same data with the same
         parameters takes it up there.
@@ -312,7 +312,7 @@ class ExtraTreesClassifier(Classifier):
         What the buckets may take on disk, as memory_limit; more rounds are made if it is too little for all
         top trees at once. "auto" is 80 % of what is free.
     chunk_size : int | str, default "auto"
-        Rows read at a time; does not change the forest. "auto" is about 32 MB, or less if memory is short.
+        Rows read at a time; does not change the forest. "auto" is about 2 MB, or less if memory is short.
     checkpoint_dir : path | None, default None
         A directory in which an interrupted fit leaves its work; a fit of the same data with the same
         parameters takes it up there.
@@ -437,7 +437,7 @@ class ExtraTreesRegressor(Regressor):
         What the buckets may take on disk, as memory_limit; more rounds are made if it is too little for all
         top trees at once. "auto" is 80 % of what is free.
     chunk_size : int | str, default "auto"
-        Rows read at a time; does not change the forest. "auto" is about 32 MB, or less if memory is short.
+        Rows read at a time; does not change the forest. "auto" is about 2 MB, or less if memory is short.
     checkpoint_dir : path | None, default None
         A directory in which an interrupted fit leaves its work; a fit of the same data with the same
         parameters takes it up there.
@@ -543,7 +543,7 @@ class SubsetForestClassifier(Classifier):
     spill_dir : path | None, default None
         Where sampled rows go that do not fit memory; None takes the system's place for temporary files.
     chunk_size : int | str, default "auto"
-        Rows read at a time; does not change the forest. "auto" is about 32 MB, or less if memory is short.
+        Rows read at a time; does not change the forest. "auto" is about 2 MB, or less if memory is short.
     checkpoint_dir : path | None, default None
         A directory in which an interrupted fit leaves its work; a fit of the same data with the same
         parameters takes it up there.
@@ -645,7 +645,7 @@ class SubsetForestRegressor(Regressor):
     spill_dir : path | None, default None
         Where sampled rows go that do not fit memory; None takes the system's place for temporary files.
     chunk_size : int | str, default "auto"
-        Rows read at a time; does not change the forest. "auto" is about 32 MB, or less if memory is short.
+        Rows read at a time; does not change the forest. "auto" is about 2 MB, or less if memory is short.
     checkpoint_dir : path | None, default None
         A directory in which an interrupted fit leaves its work; a fit of the same data with the same
         parameters takes it up there.

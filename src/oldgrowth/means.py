@@ -26,6 +26,10 @@ _READING_BYTES = 96 * 2**20
 _WRITE_BUFFERS = 2 * 8 * 2**20
 _LARGEST_GROUP = 512 * 2**20
 _SMALLEST_GROUP = 2 * 2**20
+# Bytes of a bucket that are worth a read of their own, and of a group that are worth a write: longer groups
+# would only be written later, with nothing to read meanwhile.
+_RUN_BYTES = 256 * 2**10
+_USUAL_GROUP = 16 * 2**20
 _SMALLEST_CHUNK = 256
 # Bytes of the nodes of a tree for each row it was grown on: what trees have that fit noise.
 _TREE_BYTES = 5
@@ -174,7 +178,7 @@ def chunk_rows_for(plan: Plan, limits: Limits, n_features: int, given: bool) -> 
 
 def _chunks_at_once(plan: Plan) -> int:
     """Chunks that are read, wait, or are worked on."""
-    return plan.n_jobs + 4
+    return plan.n_jobs + 7
 
 
 def choose_means(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> Means:
@@ -190,11 +194,12 @@ def choose_means(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> M
     chunks = _chunks_at_once(plan) * chunk_rows * sizes.chunk_row
     group_row = 2 * (sizes.row + 4 * tops_per_round) + 16
     group_bytes = min(_LARGEST_GROUP, max(_SMALLEST_GROUP, room - chunks - _WRITE_BUFFERS))
+    useful_bytes = max(_USUAL_GROUP, _RUN_BYTES * (sizes.n_rows // plan.bucket_size))
     return Means(
         store,
         why,
         chunk_rows,
-        max(chunk_rows, min(sizes.n_rows, group_bytes // group_row)),
+        max(chunk_rows, min(sizes.n_rows, group_bytes // group_row, useful_bytes // sizes.row)),
         max(1, room // (plan.largest_sample(sizes.n_rows) * sizes.grown_row)),
         max(1, room // sizes.grown_row),
         tops_per_round,

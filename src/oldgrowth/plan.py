@@ -19,7 +19,7 @@ AUTO_BALANCE = 0.0
 # Up to this many rows an ordinary forest takes no longer.
 AUTO_ONE_BUCKET = 100_000
 MAX_TOP_SAMPLE = 500_000
-AUTO_CHUNK_BYTES = 32 * 2**20
+AUTO_CHUNK_BYTES = 2 * 2**20  # what stays in the cache from reading to routing and encoding
 # A bucket of more rows than this multiple of the bucket size is split again.
 TOO_LARGE = 2
 

@@ -170,7 +170,8 @@ def _chooser(rows: TrainingRows, plan: Plan, start: Place) -> _Chooser:
     wanted = np.unique(np.concatenate([np.zeros(0, np.uint32), *drawn]))
 
     def known(chunk: Chunk) -> npt.NDArray[np.uint32]:
-        first, last = np.searchsorted(wanted, [chunk.first_row, chunk.end])
+        edges = np.array([chunk.first_row, chunk.end], dtype=wanted.dtype)  # another type would copy all
+        first, last = np.searchsorted(wanted, edges)
         return wanted[first:last]
 
     return known

@@ -139,7 +139,7 @@ class Pass:
 T = TypeVar("T")
 
 
-def read_ahead(items: Iterator[T], depth: int = 1) -> Generator[T, None, None]:
+def read_ahead(items: Iterator[T], depth: int = 4) -> Generator[T, None, None]:
     """The same items, read by a thread of its own that is up to `depth` of them ahead."""
     ready: Queue[tuple[T | None, BaseException | None]] = Queue(depth)
     stopped = Event()

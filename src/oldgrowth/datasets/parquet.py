@@ -16,7 +16,8 @@ from .table_files import FilesDataset
 
 EXTENSIONS = (".parquet", ".pq", ".parq")
 BUFFER_BYTES = 1 << 18  # read ahead for each column: what keeps a large row group out of memory
-BATCH_VALUES = 1 << 21  # values decoded at a time
+BATCH_BYTES = 1 << 23  # decoded at a time, at most
+DECODED_CHUNKS = 8  # chunks decoded at a time: each time costs something for every column
 
 
 class ParquetDataset(FilesDataset):
@@ -38,6 +39,11 @@ class ParquetDataset(FilesDataset):
             self._group_rows[file.path] = np.array(counts, dtype=np.int64)
             return opened.schema_arrow.remove_metadata(), int(meta.num_rows)
 
+    def _row_bytes(self, names: list[str]) -> int:
+        """Bytes of a decoded row, about."""
+        types = [self._schema.field(name).type for name in names]
+        return 1 + sum(kind.bit_width // 8 if pa.types.is_primitive(kind) else 16 for kind in types)
+
     def _read(
         self, file: SourceFile, names: list[str], rows: int, skip: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -54,7 +60,7 @@ class ParquetDataset(FilesDataset):
                 read_dictionary=text,
                 page_checksum_verification=True,
             )
-            wanted = min(max(rows, 1024), max(1024, BATCH_VALUES // max(1, len(names))))
+            wanted = max(1024, min(DECODED_CHUNKS * rows, BATCH_BYTES // self._row_bytes(names)))
             left = list(range(group, len(counts)))
             for batch in opened.iter_batches(wanted, row_groups=left, columns=names):
                 yield at, batch

@@ -57,18 +57,19 @@ class TablePiece:
 
 def raw_values(column: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
     """The numbers of a column without a copy where possible, and a mask of the missing ones."""
-    if pa.types.is_dictionary(column.type):
+    kind = column.type
+    if pa.types.is_dictionary(kind):
         column = column.dictionary_decode()
-    if pa.types.is_null(column.type):
+    elif pa.types.is_null(kind):
         return np.full(len(column), np.nan, dtype=np.float32), None
-    if pa.types.is_decimal(column.type):
+    elif pa.types.is_decimal(kind):
         column = column.cast(pa.float64())
     missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
-    values = pa.Array.from_buffers(column.type, len(column), [None, column.buffers()[1]], 0, column.offset)
-    numbers = values.to_numpy()
-    return numbers.astype(np.float32) if numbers.dtype == np.float16 else numbers, missing
+    dtype = column.type.to_pandas_dtype()
+    values = np.frombuffer(column.buffers()[1], dtype, len(column), column.offset * np.dtype(dtype).itemsize)
+    return values.astype(np.float32) if dtype == np.float16 else values, missing
 
 
 class TableDataset(Dataset):
