@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DATA ?=
 SOURCES := $(shell find cpp src -type f -not -name '*.pyc') CMakeLists.txt pyproject.toml
 
-.PHONY: demo test test-cpp test-python torture bench bench-scale sweep lint format clean
+.PHONY: demo test test-cpp test-python fuzz torture bench bench-scale sweep lint format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/oldgrowth demo
@@ -20,6 +20,10 @@ test-cpp: $(VENV)/.installed-dev
 test-python: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest
 	$(BIN)/python -m pytest --on-disk tests/test_estimators.py tests/test_compare_sklearn.py
+
+fuzz: test-cpp
+	build/cpp/fuzz_forest 1000000
+	$(BIN)/python tests/torture/fuzz_model.py --mutations 20000
 
 torture: $(VENV)/.installed-dev
 	$(BIN)/python tests/torture/kill_resume.py --kills 50 --writes 100
@@ -37,12 +41,12 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror cpp/*.cpp cpp/*.hpp cpp/tests/*
+	$(BIN)/clang-format --dry-run --Werror cpp/*.cpp cpp/*.hpp cpp/tests/* cpp/fuzz/*
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i cpp/*.cpp cpp/*.hpp cpp/tests/*
+	$(BIN)/clang-format -i cpp/*.cpp cpp/*.hpp cpp/tests/* cpp/fuzz/*
 
 clean:
 	rm -rf build $(VENV)

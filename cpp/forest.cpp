@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "crc32c.hpp"
+
 namespace oldgrowth {
 namespace {
 
@@ -35,7 +37,7 @@ bool tree_ok(std::span<const Node> nodes, const NodeFormat& format, std::uint32_
 
 }  // namespace
 
-std::string check(const Forest& forest) {
+std::string check_frame(const Forest& forest) {
   const std::size_t tops = forest.n_tops();
   if (forest.n_features == 0 || forest.n_features > kMaxFeatures) return "number of features";
   if (tops == 0 || forest.top_start.size() != tops + 1 || forest.bucket_start.size() != tops + 1 ||
@@ -43,10 +45,12 @@ std::string check(const Forest& forest) {
     return "number of top trees";
   if (!rises(forest.top_start, forest.top_nodes.size())) return "first nodes of the top trees";
   if (!rises(forest.bucket_start, forest.bucket_start.back())) return "first buckets of the top trees";
-  if (forest.node_start.size() != forest.table_start.size()) return "number of bottom trees";
+  if (forest.node_start.size() != forest.table_start.size() || forest.node_start.size() != forest.tree_crc.size() + 1)
+    return "number of bottom trees";
   if (!rises(forest.bottom_start, forest.node_start.size() - 1)) return "first bottom trees of the top trees";
   if (!rises(forest.node_start, forest.nodes.size())) return "first nodes of the bottom trees";
-  if (!rises(forest.table_start, forest.table.size() / forest.outputs())) return "rows of the leaf table";
+  if (forest.table.size() % forest.outputs() != 0 || !rises(forest.table_start, forest.table.size() / forest.outputs()))
+    return "rows of the leaf table";
   const NodeFormat format(forest.n_features);
   for (std::size_t t = 0; t < tops; ++t) {
     const std::uint64_t buckets = forest.bucket_start[t + 1] - forest.bucket_start[t];
@@ -57,16 +61,20 @@ std::string check(const Forest& forest) {
     if (!tree_ok(nodes, format, forest.n_features, [&](std::uint64_t bucket) { return bucket < buckets; }))
       return "top tree " + std::to_string(t);
   }
-  for (std::size_t b = 0; b + 1 < forest.node_start.size(); ++b) {
-    const auto nodes = forest.nodes.subspan(forest.node_start[b], forest.node_start[b + 1] - forest.node_start[b]);
-    const std::uint64_t rows = forest.table_start[b + 1] - forest.table_start[b];
-    const auto leaf_ok = [&](std::uint64_t payload) {
-      if (forest.n_classes == 0) return true;
-      return payload & kMixedBit ? (payload & ~kMixedBit) < rows : payload < forest.n_classes;
-    };
-    if (!tree_ok(nodes, format, forest.n_features, leaf_ok)) return "bottom tree " + std::to_string(b);
-  }
   return {};
+}
+
+bool check_tree(const Forest& forest, std::size_t bottom) {
+  const std::size_t begin = forest.node_start[bottom], rows_begin = forest.table_start[bottom];
+  const auto nodes = forest.nodes.subspan(begin, forest.node_start[bottom + 1] - begin);
+  const std::uint64_t rows = forest.table_start[bottom + 1] - rows_begin;
+  const auto table = forest.table.subspan(rows_begin * forest.outputs(), rows * forest.outputs());
+  const std::uint32_t crc = crc32c(nodes.data(), nodes.size_bytes());
+  if (crc32c(table.data(), table.size_bytes(), crc) != forest.tree_crc[bottom]) return false;
+  return tree_ok(nodes, NodeFormat(forest.n_features), forest.n_features, [&](std::uint64_t payload) {
+    if (forest.n_classes == 0) return true;
+    return payload & kMixedBit ? (payload & ~kMixedBit) < rows : payload < forest.n_classes;
+  });
 }
 
 }  // namespace oldgrowth

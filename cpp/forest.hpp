@@ -1,15 +1,20 @@
-// The finished forest as flat arrays that somebody else owns (numpy, later a mapped file), checked before
+// The finished forest as flat arrays that somebody else owns (numpy, or a mapped file), checked before
 // the first use so that nothing read from them can lead outside.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "node.hpp"
 
 namespace oldgrowth {
+
+class TreeChecks;
 
 struct Forest {
   std::uint32_t n_features = 0;
@@ -23,12 +28,37 @@ struct Forest {
   std::span<const std::uint64_t> node_start;   // per bottom tree, and one past: its first node
   std::span<const std::uint64_t> table_start;  // per bottom tree, and one past: its first table row
   std::span<const float> table;                // shares of each class in a mixed leaf
+  std::span<const std::uint32_t> tree_crc;     // per bottom tree: CRC-32C of its nodes and table rows
+  const TreeChecks* checks = nullptr;          // of bottom trees that were not checked yet
 
   std::size_t n_tops() const { return trees_of_top.size(); }
   std::size_t outputs() const { return n_classes == 0 ? 1 : n_classes; }
 };
 
-// Empty if every index of the forest is valid, else what is wrong.
-std::string check(const Forest& forest);
+// Empty if everything but the bottom trees is valid, else what is wrong: all that is looked at to find one.
+std::string check_frame(const Forest& forest);
+
+// Whether a bottom tree has its checksum and each of its nodes is reached exactly once.
+bool check_tree(const Forest& forest, std::size_t bottom);
+
+struct DamagedTree : std::runtime_error {
+  explicit DamagedTree(std::size_t bottom) : runtime_error("bottom tree " + std::to_string(bottom) + " is damaged") {}
+};
+
+// Which bottom trees were checked: each is when it is first used, by whichever thread.
+class TreeChecks {
+ public:
+  explicit TreeChecks(std::size_t n_bottom) : done_(n_bottom) {}
+
+  // Throws DamagedTree unless the tree is valid.
+  void ensure(const Forest& forest, std::size_t bottom) const {
+    if (done_[bottom].load(std::memory_order_relaxed) != 0) return;
+    if (!check_tree(forest, bottom)) throw DamagedTree(bottom);
+    done_[bottom].store(1, std::memory_order_relaxed);
+  }
+
+ private:
+  mutable std::vector<std::atomic<std::uint8_t>> done_;
+};
 
 }  // namespace oldgrowth

@@ -1,7 +1,11 @@
 #include "predict.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "route.hpp"
@@ -35,14 +39,23 @@ struct BlockLeaves {
   const Leaf& leaf(std::size_t i, std::size_t tree) const { return leaves[tree * kBlock + i]; }
 };
 
+// Gives back the memory of trees that are mapped from a file. The file keeps them.
+void let_go(std::span<const Node> nodes) {
+  static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(nodes.data()) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(nodes.data() + nodes.size());
+  if (end > begin) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
 // Takes a batch of rows through the forest, bucket by bucket, and shows all leaves to visit(BlockLeaves).
 template <class Leaf, class Visit>
 class Batch {
  public:
-  Batch(const Forest& forest, const float* x, std::size_t n, bool may_miss, const Visit& visit)
+  Batch(const Forest& forest, const RowsIn& rows, std::size_t first, std::size_t n, const Visit& visit)
       : forest_(forest),
         format_(forest.n_features),
-        all_{x, forest.n_features, nullptr, n, may_miss},
+        all_{rows.x + first * forest.n_features, forest.n_features, nullptr, n, rows.may_miss},
+        let_go_(rows.let_go),
         visit_(visit),
         buckets_(n),
         rows_(n),
@@ -52,9 +65,11 @@ class Batch {
   void run() {
     for (std::size_t top = 0; top < forest_.n_tops(); ++top) {
       group_by_bucket(top);
-      for (std::size_t b = 0, first = 0; b + 1 < end_.size(); first = end_[b++])
+      for (std::size_t b = 0, first = 0; b + 1 < end_.size(); first = end_[b++]) {
         for (std::size_t at = first; at < end_[b]; at += kBlock)
           run_block(top, b, at, std::min(kBlock, end_[b] - at), at == first ? end_[b] - first : 0);
+        if (let_go_ && first < end_[b]) let_go(nodes_of(top, b));
+      }
     }
   }
 
@@ -69,6 +84,13 @@ class Batch {
     for (std::size_t i = 0; i < buckets_.size(); ++i) rows_[end_[buckets_[i]]++] = static_cast<std::uint32_t>(i);
   }
 
+  // All nodes of the bottom trees of a bucket.
+  std::span<const Node> nodes_of(std::size_t top, std::size_t bucket) const {
+    const std::size_t trees = forest_.trees_of_top[top], bottom = forest_.bottom_start[top] + bucket * trees;
+    const std::size_t begin = forest_.node_start[bottom];
+    return forest_.nodes.subspan(begin, forest_.node_start[bottom + trees] - begin);
+  }
+
   // n rows from `at` on; `fresh` rows are about to come through trees that have not been used yet.
   void run_block(std::size_t top, std::size_t bucket, std::size_t at, std::size_t n, std::size_t fresh) {
     const std::size_t trees = forest_.trees_of_top[top];
@@ -77,6 +99,7 @@ class Batch {
     for (std::size_t first = 0; first < trees; first += kTrees) {
       const std::size_t some = std::min(kTrees, trees - first);
       for (std::size_t j = 0; j < some; ++j) {
+        if (forest_.checks) forest_.checks->ensure(forest_, bottom + first + j);
         const std::size_t begin = forest_.node_start[bottom + first + j];
         const std::size_t size = forest_.node_start[bottom + first + j + 1] - begin;
         // In one go rather than here and there, if most of it will be looked at.
@@ -101,6 +124,7 @@ class Batch {
   const Forest& forest_;
   NodeFormat format_;
   RowList all_;
+  bool let_go_;
   const Visit& visit_;
   std::vector<std::uint32_t> buckets_, rows_;
   std::vector<std::size_t> end_;
@@ -108,9 +132,14 @@ class Batch {
   std::vector<Leaf> leaves_;
 };
 
+// Batch after batch, as visit(number of the batch's first row, BlockLeaves).
 template <class Leaf, class Visit>
-void visit_leaves(const Forest& forest, const float* x, std::size_t n, bool may_miss, const Visit& visit) {
-  Batch<Leaf, Visit>(forest, x, n, may_miss, visit).run();
+void visit_leaves(const Forest& forest, const RowsIn& rows, const Visit& visit) {
+  const std::size_t at_once = rows.let_go ? std::max<std::size_t>(rows.n, 1) : kBatch;
+  for (std::size_t first = 0; first < rows.n; first += at_once) {
+    const auto shown = [&](const BlockLeaves<Leaf>& block) { visit(first, block); };
+    Batch<Leaf, decltype(shown)>(forest, rows, first, std::min(at_once, rows.n - first), shown).run();
+  }
 }
 
 // Adds what a leaf says of its row.
@@ -131,23 +160,20 @@ inline void add_leaf(const Forest& forest, std::size_t bottom, Node leaf, bool h
 
 }  // namespace
 
-void predict_sums(const Forest& forest, const float* x, std::size_t n, bool may_miss, bool hard, double* sums) {
+void predict_sums(const Forest& forest, const RowsIn& rows, bool hard, double* sums) {
   const std::size_t k = forest.outputs();
-  for (std::size_t start = 0; start < n; start += kBatch) {
-    const std::size_t count = std::min(kBatch, n - start);
+  std::fill_n(sums, rows.n * k, 0.0);
+  visit_leaves<Node>(forest, rows, [&](std::size_t start, const BlockLeaves<Node>& block) {
     double* out = sums + start * k;
-    std::fill_n(out, count * k, 0.0);
-    visit_leaves<Node>(forest, x + start * forest.n_features, count, may_miss, [&](const BlockLeaves<Node>& block) {
-      for (std::size_t i = 0; i < block.n; ++i) {
-        if (i + kAhead < block.n) __builtin_prefetch(out + block.rows[i + kAhead] * k, 1);
-        double* sum = out + block.rows[i] * k;
-        for (std::size_t j = 0; j < block.trees; ++j) add_leaf(forest, block.bottom + j, block.leaf(i, j), hard, sum);
-      }
-    });
-  }
+    for (std::size_t i = 0; i < block.n; ++i) {
+      if (i + kAhead < block.n) __builtin_prefetch(out + block.rows[i + kAhead] * k, 1);
+      double* sum = out + block.rows[i] * k;
+      for (std::size_t j = 0; j < block.trees; ++j) add_leaf(forest, block.bottom + j, block.leaf(i, j), hard, sum);
+    }
+  });
 }
 
-void apply(const Forest& forest, const float* x, std::size_t n, bool may_miss, std::int64_t* leaves) {
+void apply(const Forest& forest, const RowsIn& rows, std::int64_t* leaves) {
   // Leaves are numbered through the buckets of a tree, in their order.
   std::vector<std::int64_t> before(forest.node_start.size());
   std::vector<std::size_t> first_tree(forest.n_tops() + 1);
@@ -159,16 +185,12 @@ void apply(const Forest& forest, const float* x, std::size_t n, bool may_miss, s
                   static_cast<std::int64_t>(forest.node_start[b - trees + 1] - forest.node_start[b - trees]);
   }
   const std::size_t n_trees = first_tree.back();
-  for (std::size_t start = 0; start < n; start += kBatch) {
-    std::int64_t* out = leaves + start * n_trees;
-    const auto put = [&](const BlockLeaves<std::uint32_t>& block) {
-      for (std::size_t i = 0; i < block.n; ++i)
-        for (std::size_t j = 0; j < block.trees; ++j)
-          out[block.rows[i] * n_trees + first_tree[block.top] + block.first_tree + j] =
-              before[block.bottom + j] + static_cast<std::int64_t>(block.leaf(i, j));
-    };
-    visit_leaves<std::uint32_t>(forest, x + start * forest.n_features, std::min(kBatch, n - start), may_miss, put);
-  }
+  visit_leaves<std::uint32_t>(forest, rows, [&](std::size_t start, const BlockLeaves<std::uint32_t>& block) {
+    std::int64_t* out = leaves + start * n_trees + first_tree[block.top] + block.first_tree;
+    for (std::size_t i = 0; i < block.n; ++i)
+      for (std::size_t j = 0; j < block.trees; ++j)
+        out[block.rows[i] * n_trees + j] = before[block.bottom + j] + static_cast<std::int64_t>(block.leaf(i, j));
+  });
 }
 
 }  // namespace oldgrowth

@@ -38,7 +38,7 @@ def test_a_damaged_forest_is_refused(forest: Forest, array: str) -> None:
         if (damaged[array] == arrays[array]).all():
             continue
         with pytest.raises(ValueError, match="corrupted"):
-            Forest(forest.n_features, forest.n_classes, damaged)
+            Forest(forest.n_features, forest.n_classes, damaged).check()
 
 
 def test_a_node_takes_eight_bytes(forest: Forest) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from oldgrowth import _core, errors
 from oldgrowth.forest import ARRAYS
 from oldgrowth.model_file import PAGE, ModelWriter, read_model
 from oldgrowth.model_meta import describe
+from torture.fuzz_model import run
 
 
 @pytest.fixture
@@ -31,20 +33,49 @@ def fitted() -> Any:
 
 def small_file(path: Path) -> bytes:
     x, y = make_data(60, 3, 3, seed=0)
-    oldgrowth.RandomForestClassifier(2, bucket_size=30, max_depth=4, random_state=0).fit(x, y).save(path)
+    forest = oldgrowth.RandomForestClassifier(2, bucket_size=30, max_depth=4, random_state=0)
+    forest.fit(x, y).save(path)
     return path.read_bytes()
+
+
+def loaded_and_used(path: Path, mmap: bool = True) -> Any:
+    """Predict rows that reach every bottom tree: those of a mapped file are checked when they are used."""
+    model = oldgrowth.load(path, mmap)
+    return model.predict_proba(make_data(60, 3, 3, seed=0)[0])
 
 
 def test_a_flipped_bit_anywhere_is_found(path: Path) -> None:
     whole = small_file(path)
-    # Every byte that holds something, and some of the zeros between sections.
-    used = {i for s in read_model(path).sections for i in range(s.offset, s.end)} | set(range(540))
-    for at in sorted(used | set(range(0, len(whole), 97)) | {PAGE - 4, PAGE - 1, len(whole) - 1}):
-        damaged = bytearray(whole)
-        damaged[at] ^= 1 << at % 8
-        path.write_bytes(damaged)
-        with pytest.raises(errors.ModelFileError):
-            oldgrowth.load(path, mmap=at % 2 == 0)
+    # Every bit that holds something, and some of the zeros between the sections.
+    used = {i for s in read_model(path).sections for i in range(s.offset, s.end)} | set(range(24 + 11 * 48))
+    path.write_bytes(whole)
+    with open(path, "r+b") as file:
+        for at in range(len(whole)):
+            for bit in range(8) if at in used else (at % 8,) if at % 13 == 0 else ():
+                file.seek(at)
+                file.write(bytes([whole[at] ^ 1 << bit]))
+                file.flush()
+                with pytest.raises(errors.ModelFileError):
+                    loaded_and_used(path, mmap=bit % 2 == 0)
+            file.seek(at)
+            file.write(whole[at : at + 1])
+
+
+def test_blocks_that_changed_places_or_came_twice_are_found(path: Path) -> None:
+    whole = small_file(path)
+    for size in (64, PAGE):
+        blocks = [whole[i : i + size] for i in range(0, len(whole), size)]
+        full = [i for i, block in enumerate(blocks) if any(block)]
+        for n, i in enumerate(full):
+            for j in full[n + 1 :] if size == PAGE else full[n + 1 : n + 3]:
+                if blocks[i] == blocks[j] or len(blocks[i]) != len(blocks[j]):
+                    continue
+                for first, second in ((blocks[j], blocks[i]), (blocks[i], blocks[i])):
+                    path.write_bytes(
+                        b"".join([*blocks[:i], first, *blocks[i + 1 : j], second, *blocks[j + 1 :]])
+                    )
+                    with pytest.raises(errors.ModelFileError):
+                        loaded_and_used(path)
 
 
 def test_the_damaged_section_is_named(path: Path) -> None:
@@ -53,9 +84,34 @@ def test_the_damaged_section_is_named(path: Path) -> None:
         damaged = bytearray(whole)
         damaged[section.offset] ^= 1
         path.write_bytes(damaged)
-        with pytest.raises(errors.CorruptedModelFileError, match=f"in its section {section.name}") as caught:
-            oldgrowth.load(path)
-        assert caught.value.section == section.name
+        # A bottom tree is its nodes and its rows of the table.
+        name = "nodes" if section.name == "table" else section.name
+        with pytest.raises(errors.CorruptedModelFileError, match=f"in its section {name}") as caught:
+            loaded_and_used(path)
+        assert caught.value.section == name
+
+
+def test_a_mapped_file_is_checked_as_far_as_it_is_used(path: Path) -> None:
+    x, y = make_data(2000, 3, 3, seed=0)
+    model = oldgrowth.RandomForestClassifier(2, bucket_size=100, random_state=0).fit(x, y)
+    model.save(path)
+    damaged = bytearray(path.read_bytes())
+    nodes = next(s for s in read_model(path).sections if s.name == "nodes")
+    damaged[nodes.end - 8] ^= 1  # the last bottom tree
+    path.write_bytes(damaged)
+    mapped = oldgrowth.load(path)
+    refused = 0
+    for i in range(300):
+        try:
+            np.testing.assert_array_equal(
+                mapped.predict_proba(x[i : i + 1]), model.predict_proba(x[i : i + 1])
+            )
+        except errors.CorruptedModelFileError:
+            refused += 1
+    assert 0 < refused < 100
+    for use in (lambda: pickle.dumps(mapped), lambda: oldgrowth.load(path, mmap=False), mapped.forest_.check):
+        with pytest.raises(errors.CorruptedModelFileError, match="nodes"):
+            use()
 
 
 def test_truncation_at_every_length_is_found(path: Path) -> None:
@@ -189,4 +245,10 @@ def test_indices_that_lead_outside_are_refused(path: Path) -> None:
             writer.add(name, array)
         writer.add_meta(describe(model))
     with pytest.raises(errors.CorruptedModelFileError, match="bottom tree 0"):
-        oldgrowth.load(path)
+        oldgrowth.load(path).predict(make_data(300, 5, 3, seed=1)[0])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_files_made_to_mislead_are_refused_or_forests() -> None:
+    passed, _ = run(300)
+    assert 0 < passed < 100

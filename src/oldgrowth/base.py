@@ -26,7 +26,7 @@ from .params import Planner, jobs_of
 from .predict import apply, predict_sums
 from .report import FitReport
 from .streamed_rows import StreamedRows
-from .streaming import columns_for, predict_batches, rows_at_once, targets_of
+from .streaming import columns_for, must_let_go, predict_batches, room_for, targets_of
 from .training_rows import TrainingRows
 
 
@@ -55,11 +55,13 @@ class _ForestBase(BaseEstimator):
         if isinstance(X, Dataset):
             check_is_fitted(self, "forest_")
             dataset = columns_for(X, self.n_features_in_, self._names())
-            rows = rows_at_once(self.n_features_in_, self.memory_limit)
-            parts = [apply(self.forest_, batch.x, self._jobs()) for batch in dataset.batches(rows)]
+            room = room_for(self.forest_, self.memory_limit)
+            batches = dataset.batches(room.rows)
+            parts = [apply(self.forest_, batch.x, self._jobs(), None, room.let_go) for batch in batches]
             return np.concatenate(parts)
         x = self._check_rows(X)
-        return apply(self.forest_, x, self._jobs(), self._names())
+        let_go = must_let_go(self.forest_, self.memory_limit)
+        return apply(self.forest_, x, self._jobs(), self._names(), let_go)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Save the fitted forest to a file that `oldgrowth.load` reads, here or elsewhere.
@@ -105,14 +107,15 @@ class _ForestBase(BaseEstimator):
         if isinstance(X, Dataset):
             return np.concatenate([sums for _, sums in self._summed(X, hard)])
         x = self._check_rows(X)
-        return predict_sums(self.forest_, x, self._jobs(), hard, self._names())
+        let_go = must_let_go(self.forest_, self.memory_limit)
+        return predict_sums(self.forest_, x, self._jobs(), hard, self._names(), let_go)
 
     def _summed(self, dataset: Dataset, hard: bool) -> Iterator[tuple[Batch, npt.NDArray[np.float64]]]:
         """The batches of a dataset, each with the sums over the trees."""
         check_is_fitted(self, "forest_")
         dataset = columns_for(dataset, self.n_features_in_, self._names())
-        rows = rows_at_once(self.n_features_in_, self.memory_limit)
-        return predict_batches(self.forest_, dataset, rows, self._jobs(), hard)
+        room = room_for(self.forest_, self.memory_limit)
+        return predict_batches(self.forest_, dataset, room, self._jobs(), hard)
 
     def _check_training_data(
         self, X: Any, y: Any, sample_weight: Any, numeric: bool

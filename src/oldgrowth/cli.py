@@ -24,20 +24,21 @@ from .commands.options import (
     FOREST,
     JOBS,
     JSON,
+    MEMORY,
     PATH,
     QUIET,
     SOURCES,
     check_writable,
     comma_names,
+    memory_size,
     new_path,
     source_options,
 )
 from .commands.output import SUFFIXES as PREDICTION_SUFFIXES
 from .commands.parameters import KINDS, TASKS, given_parameters, parameter_options
-from .commands.sources import Source
+from .commands.sources import Source, Work
 from .datasets.columns import AllBut
 from .errors import ParameterError
-from .memory import memory_limit_of
 from .picture import SUFFIXES
 from .scene import MIN_SIDE
 
@@ -137,14 +138,15 @@ def fit(
 @FEATURES
 @source_options
 @BATCH_ROWS
+@MEMORY
 @JOBS
 @QUIET
 @JSON
 @debug_option
 def predict(
     forest: Path, sources: tuple[str, ...], reading: dict[str, Any], output: Path,
-    keep: tuple[str, ...] | None, proba: bool, features: tuple[str, ...] | None, batch_rows: int | None,
-    jobs: int | None, quiet: bool, as_json: bool, **_: Any,
+    keep: tuple[str, ...] | None, proba: bool, features: tuple[str, ...] | None, as_json: bool,
+    **work: Any,
 ) -> None:  # fmt: skip
     """Predict the rows of SOURCE with the forest saved in FOREST, in their order.
 
@@ -157,9 +159,10 @@ def predict(
 
     if keep and output.suffix.lower() == ".npy":
         raise click.UsageError("--keep needs an output with columns: .parquet or .csv.")
+    work.pop("force")
+    source = Source(sources, reading)
     run_predict(
-        forest, Source(sources, reading), output, keep or (), proba, features, batch_rows, jobs, quiet,
-        as_json, _console(),
+        forest, source, output, keep or (), proba, features, Work(**work), as_json, _console()
     )  # fmt: skip
 
 
@@ -170,13 +173,14 @@ def predict(
 @FEATURES
 @source_options
 @BATCH_ROWS
+@MEMORY
 @JOBS
 @QUIET
 @JSON
 @debug_option
 def evaluate(
     forest: Path, sources: tuple[str, ...], reading: dict[str, Any], target: str,
-    features: tuple[str, ...] | None, batch_rows: int | None, jobs: int | None, quiet: bool, as_json: bool,
+    features: tuple[str, ...] | None, as_json: bool, **work: Any,
 ) -> None:  # fmt: skip
     """Compare what the forest saved in FOREST predicts for SOURCE with its target.
 
@@ -186,7 +190,7 @@ def evaluate(
     from .commands.evaluate import run_evaluate
 
     source = Source(sources, reading)
-    run_evaluate(forest, source, target, features, batch_rows, jobs, quiet, as_json, _console())
+    run_evaluate(forest, source, target, features, Work(**work), as_json, _console())
 
 
 @cli.command()
@@ -202,13 +206,6 @@ def inspect(forest: Path, as_json: bool) -> None:
 
 def picture_path(_: click.Context, __: click.Parameter, path: Path) -> Path:
     return check_writable(path, SUFFIXES)
-
-
-def memory_size(_: click.Context, __: click.Parameter, value: str) -> int:
-    try:
-        return memory_limit_of(value)
-    except ParameterError as error:
-        raise click.BadParameter(str(error)) from error
 
 
 @cli.command()

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from .errors import CorruptedModelFileError
 from .grown_trees import GrownTrees
 from .top_tree import TopTree
 from .workspace import Workspace
@@ -25,6 +29,7 @@ ARRAYS = (
     "node_start",
     "table_start",
     "table",
+    "tree_crc",
 )
 
 
@@ -38,15 +43,24 @@ def _starts(lengths: list[int] | npt.NDArray[np.int64]) -> npt.NDArray[np.uint64
 class Forest:
     """Flat arrays, described in docs/formats.md, and the core's view of them.
 
-    Every index is checked, unless the arrays are `trusted` because they were made just now: checking reads
-    all of them, and they may be larger than memory.
+    Nothing in them is believed, unless they are `trusted` because they were made just now: what leads to the
+    bottom trees is checked at once, each bottom tree when it is first used. Arrays may be mapped from a file
+    (`path`, if it has a name) and larger than memory.
     """
 
     def __init__(
-        self, n_features: int, n_classes: int, arrays: dict[str, npt.NDArray[Any]], trusted: bool = False
+        self,
+        n_features: int,
+        n_classes: int,
+        arrays: dict[str, npt.NDArray[Any]],
+        trusted: bool = False,
+        path: Path | None = None,
+        mapped: bool = False,
     ) -> None:
         self.n_features = n_features
         self.n_classes = n_classes
+        self.path = path
+        self.mapped = mapped
         self._arrays = arrays
         for array in arrays.values():
             array.flags.writeable = False
@@ -69,6 +83,10 @@ class Forest:
     def n_outputs(self) -> int:
         return self.n_classes or 1
 
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self._arrays.values())
+
     def __repr__(self) -> str:
         return f"Forest({self.n_trees} trees, {self.n_nodes:,} nodes, {self.n_features} features)"
 
@@ -81,16 +99,46 @@ class Forest:
                 digest.update(self._arrays[name][first : first + _HASHED_AT_ONCE].tobytes())
         return digest.hexdigest()
 
-    def predict_sums(
-        self, x: npt.NDArray[np.float32], may_miss: bool, hard: bool, sums: npt.NDArray[np.float64]
-    ) -> None:
-        self._core.predict_sums(x, may_miss, hard, sums)
+    def check(self) -> None:
+        """Check all trees now, before something other than prediction reads them."""
+        with self._found_damage():
+            self._core.check()
 
-    def apply(self, x: npt.NDArray[np.float32], may_miss: bool, leaves: npt.NDArray[np.int64]) -> None:
-        self._core.apply(x, may_miss, leaves)
+    def predict_sums(
+        self,
+        x: npt.NDArray[np.float32],
+        may_miss: bool,
+        hard: bool,
+        let_go: bool,
+        sums: npt.NDArray[np.float64],
+    ) -> None:
+        """Sums over the trees; with `let_go` memory holds no more of a mapped forest than a few buckets."""
+        with self._found_damage():
+            self._core.predict_sums(x, may_miss, hard, let_go and self.mapped, sums)
+
+    def apply(
+        self, x: npt.NDArray[np.float32], may_miss: bool, let_go: bool, leaves: npt.NDArray[np.int64]
+    ) -> None:
+        with self._found_damage():
+            self._core.apply(x, may_miss, let_go and self.mapped, leaves)
+
+    @contextmanager
+    def _found_damage(self) -> Iterator[None]:
+        try:
+            yield
+        except _core.DamagedTreeError as error:
+            raise CorruptedModelFileError(self.path or "The forest", "nodes", str(error)) from error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Forest, (self.n_features, self.n_classes, {k: _portable(v) for k, v in self._arrays.items()})
+        self.check()
+        arrays = {k: _portable(v) for k, v in self._arrays.items()}
+        return _unpickled, (self.n_features, self.n_classes, arrays)
+
+
+def _unpickled(n_features: int, n_classes: int, arrays: dict[str, npt.NDArray[Any]]) -> Forest:
+    forest = Forest(n_features, n_classes, arrays)
+    forest.check()
+    return forest
 
 
 def _portable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -131,9 +179,11 @@ def assemble(
     room = _InMemory if space is None else partial(_OnDisk, space)
     nodes = room(int(node_start[-1]), np.dtype(np.uint64))
     table = room(int(table_start[-1]) * max(n_classes, 1), np.dtype(np.float32))
+    crcs = np.empty(len(order), dtype=np.uint32)
     gains = [[top.importances.copy() for _ in range(n)] for top, n in zip(tops, trees_of_tops, strict=True)]
-    for key in order:
+    for i, key in enumerate(order):
         tree = grown.pop(key)
+        crcs[i] = _core.crc32c(tree.table.view(np.uint8), _core.crc32c(tree.nodes.view(np.uint8)))
         nodes.append(tree.nodes)
         table.append(tree.table)
         gains[key[0]][key[2]] += tree.importances
@@ -148,8 +198,9 @@ def assemble(
         "node_start": node_start,
         "table_start": table_start,
         "table": table.array(),
+        "tree_crc": crcs,
     }
-    forest = Forest(n_features, n_classes, arrays, trusted=space is not None)
+    forest = Forest(n_features, n_classes, arrays, trusted=True, mapped=space is not None)
     return Assembled(forest, _mean_gain(gains), max(size.depth for size in sizes))
 
 

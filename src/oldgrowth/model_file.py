@@ -1,6 +1,7 @@
 """The file of a forest: the one place that writes it and reads it. docs/formats.md describes it.
 
-Nothing in a file is trusted: lengths, offsets, checksums and then every index of the forest are checked.
+Nothing in a file is trusted: lengths, offsets, checksums and then every index of the forest are checked; of a
+bottom tree in a mapped file when it is first used.
 """
 
 from __future__ import annotations
@@ -38,7 +39,13 @@ _HEADER = struct.Struct("<8sIIQ")  # magic, version, number of sections, length 
 _ENTRY = struct.Struct("<16s8sQQI4x")  # name, type of the items, offset, length in bytes, CRC-32C
 _CRC = struct.Struct("<I")  # of the first page up to here, in its last four bytes
 _PART_BYTES = 1 << 26  # written at a time, so that a mapped array is never in memory as a whole
-_TYPES = {name: np.dtype("<f4" if name == "table" else "<u8") for name in ARRAYS} | {"meta": np.dtype("u1")}
+_TYPES: dict[str, np.dtype[Any]] = {name: np.dtype("<u8") for name in ARRAYS} | {
+    "table": np.dtype("<f4"),
+    "tree_crc": np.dtype("<u4"),
+    "meta": np.dtype("u1"),
+}
+# The sections that bottom trees lie in, each with its checksum: a tree is checked when it is first used.
+_TREES = ("nodes", "table")
 
 
 @dataclass(frozen=True)
@@ -184,7 +191,7 @@ def read_model(path: str | os.PathLike[str], mmap: bool = True) -> Model:
             everything = np.fromfile(file, dtype=np.uint8)
     if len(everything) != size:
         raise TruncatedModelFileError(path, len(everything), size)  # it changed just now
-    parts = _check_sections(path, sections, everything)
+    parts = _check_sections(path, sections, everything, _TREES if mmap else ())
     meta = _read_meta(path, parts.pop("meta"))
     try:
         n_features, n_classes = shape_of(meta)
@@ -192,7 +199,11 @@ def read_model(path: str | os.PathLike[str], mmap: bool = True) -> Model:
         raise CorruptedModelFileError(path, "meta", str(error)) from error
     arrays = {name: parts[name].view(_TYPES[name]) for name in ARRAYS}
     try:
-        forest = Forest(n_features, n_classes, arrays)
+        forest = Forest(n_features, n_classes, arrays, path=path, mapped=mmap)
+        if not mmap:
+            forest.check()
+    except CorruptedModelFileError:
+        raise
     except ValueError as error:  # the core says what is wrong
         raise CorruptedModelFileError(path, "nodes", str(error)) from error
     return Model(forest, meta, sections, size)
@@ -272,15 +283,18 @@ def _read_header(path: Path, page: bytes, size: int) -> tuple[Section, ...]:
 
 
 def _check_sections(
-    path: Path, sections: tuple[Section, ...], everything: npt.NDArray[np.uint8]
+    path: Path, sections: tuple[Section, ...], everything: npt.NDArray[np.uint8], later: tuple[str, ...]
 ) -> dict[str, npt.NDArray[np.uint8]]:
-    """The bytes of each section, which must have their checksum, with zeros between sections."""
+    """The bytes of each section, which must have their checksum, with zeros between sections.
+
+    The sections `later` are not read yet.
+    """
     parts, end = {}, PAGE
     for section in sections:
         if everything[end : section.offset].any():
             raise CorruptedModelFileError(path, section.name, "there is something before its beginning")
         part = everything[section.offset : section.end]
-        if _core.crc32c(part) != section.crc:
+        if section.name not in later and _core.crc32c(part) != section.crc:
             raise CorruptedModelFileError(path, section.name, "the checksum differs")
         parts[section.name], end = part, section.end
     return parts

@@ -22,9 +22,12 @@ def _over_rows(
     n_jobs: int,
     work: Callable[[npt.NDArray[np.float32], bool, slice], None],
     names: npt.NDArray[np.object_] | None,
+    let_go: bool,
 ) -> None:
     jobs = max(1, min(n_jobs, len(x) // _ROWS_WORTH_A_THREAD))
-    step = min(_ROWS_AT_A_TIME, max(1, -(-len(x) // jobs)))
+    step = max(1, -(-len(x) // jobs))
+    if not let_go:  # else each part reads all of the forest
+        step = min(_ROWS_AT_A_TIME, step)
     parts = [slice(first, min(first + step, len(x))) for first in range(0, len(x), step)]
 
     def one(part: slice) -> None:
@@ -46,25 +49,33 @@ def predict_sums(
     n_jobs: int,
     hard: bool = False,
     names: npt.NDArray[np.object_] | None = None,
+    let_go: bool = False,
 ) -> npt.NDArray[np.float64]:
-    """For each row the sum over the trees: shares of the classes, votes if `hard`, or values."""
+    """For each row the sum over the trees: shares of the classes, votes if `hard`, or values.
+
+    `let_go` of what was used of a mapped forest, because it does not fit memory.
+    """
     sums = np.empty((len(x), forest.n_outputs))
 
     def work(rows: npt.NDArray[np.float32], missing: bool, part: slice) -> None:
-        forest.predict_sums(rows, missing, hard, sums[part])
+        forest.predict_sums(rows, missing, hard, let_go, sums[part])
 
-    _over_rows(x, n_jobs, work, names)
+    _over_rows(x, n_jobs, work, names, let_go)
     return sums
 
 
 def apply(
-    forest: Forest, x: npt.NDArray[np.generic], n_jobs: int, names: npt.NDArray[np.object_] | None = None
+    forest: Forest,
+    x: npt.NDArray[np.generic],
+    n_jobs: int,
+    names: npt.NDArray[np.object_] | None = None,
+    let_go: bool = False,
 ) -> npt.NDArray[np.int64]:
     """For each row and tree, the number of the leaf it falls into."""
     leaves = np.empty((len(x), forest.n_trees), dtype=np.int64)
 
     def work(rows: npt.NDArray[np.float32], missing: bool, part: slice) -> None:
-        forest.apply(rows, missing, leaves[part])
+        forest.apply(rows, missing, let_go, leaves[part])
 
-    _over_rows(x, n_jobs, work, names)
+    _over_rows(x, n_jobs, work, names, let_go)
     return leaves

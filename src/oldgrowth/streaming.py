@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,13 @@ from .datasets.labels import CodedLabels
 from .errors import DataError
 from .forest import Forest
 from .memory import memory_limit_of, resident_memory
-from .plan import auto_chunk_size
 from .predict import predict_sums
 from .training_rows import read_ahead
 
-# Fewer would keep no thread busy, and a forest that is mapped may take all that the limit allows.
-_FEWEST_ROWS = 16_384
+# Fewer would keep no thread busy; a usual batch is what one pass through the forest takes for each thread.
+_FEWEST_ROWS, _USUAL_ROWS, _MOST_ROWS = 16_384, 131_072, 2**24
+# A mapped forest of less than this is not worth a question.
+_ALWAYS_FITS = 32 * 2**20
 
 
 def columns_for(dataset: Dataset, n_features: int, names: npt.NDArray[np.object_] | None) -> Dataset:
@@ -34,19 +36,37 @@ def columns_for(dataset: Dataset, n_features: int, names: npt.NDArray[np.object_
     return dataset
 
 
-def rows_at_once(n_features: int, memory_limit: Any) -> int:
-    """Rows of a batch, so that some of them fit the limit."""
+@dataclass(frozen=True)
+class Room:
+    """What a memory limit leaves for prediction: rows at a time, and whether parts of the forest must go."""
+
+    rows: int
+    let_go: bool
+
+
+def must_let_go(forest: Forest, memory_limit: Any) -> bool:
+    """Whether a mapped forest would take too much of the memory."""
+    if not forest.mapped or forest.nbytes < _ALWAYS_FITS:
+        return False
+    return forest.nbytes > memory_limit_of(memory_limit) // 2
+
+
+def room_for(forest: Forest, memory_limit: Any) -> Room:
+    """Rows of a batch: all of the forest is read for each, if it does not fit."""
     room = max(0, memory_limit_of(memory_limit) - resident_memory())
-    return max(_FEWEST_ROWS, min(auto_chunk_size(n_features), room // 8 // (4 * n_features + 64)))
+    if must_let_go(forest, memory_limit):
+        row = 3 * 4 * forest.n_features + 3 * 8 * forest.n_outputs + 32
+        return Room(max(_FEWEST_ROWS, min(_MOST_ROWS, room // 2 // row)), True)
+    return Room(max(_FEWEST_ROWS, min(_USUAL_ROWS, room // 8 // (4 * forest.n_features + 64))), False)
 
 
 def predict_batches(
-    forest: Forest, dataset: Dataset, rows: int, n_jobs: int, hard: bool
+    forest: Forest, dataset: Dataset, room: Room, n_jobs: int, hard: bool
 ) -> Iterator[tuple[Batch, npt.NDArray[np.float64]]]:
     """Each batch with the sums over the trees for its rows; the next one is read meanwhile."""
-    with closing(read_ahead(dataset.batches(rows))) as batches:
+    with closing(read_ahead(dataset.batches(room.rows), depth=1)) as batches:
         for batch in batches:
-            yield batch, predict_sums(forest, batch.x, n_jobs, hard)
+            yield batch, predict_sums(forest, batch.x, n_jobs, hard, let_go=room.let_go)
 
 
 def targets_of(batch: Batch, dataset: Dataset) -> npt.NDArray[Any]:

@@ -18,7 +18,7 @@ from ..errors import DataError
 from ..model_file import load
 from .scores import Confusion, Errors
 from .show import print_json, share, table
-from .sources import Predictor, Source, batch_rows, shown_batches
+from .sources import Predictor, Source, Work, shown_batches
 
 _MOST_COLUMNS, _MOST_NAMED = 12, 10
 
@@ -28,19 +28,16 @@ def run_evaluate(
     source: Source,
     target: str,
     features: tuple[str, ...] | None,
-    rows: int | None,
-    jobs: int | None,
-    quiet: bool,
+    work: Work,
     as_json: bool,
     console: Console,
 ) -> None:
     started = time.perf_counter()
     model = load(model_path)
     data = source.open_for(model, target, features)
-    predictor = Predictor(model, jobs)
+    predictor = Predictor(model, work)
     scored: Any = Confusion(model.classes_) if hasattr(model, "classes_") else Errors()
-    rows = rows or batch_rows(model.n_features_in_, model.forest_.n_outputs)
-    with closing(shown_batches("evaluate", data, rows, (), quiet)) as batches:
+    with closing(shown_batches("evaluate", data, predictor.rows, (), work)) as batches:
         for batch in batches:
             _add(scored, batch, predictor.means(batch.x))
     scores = scored.scores()

@@ -33,6 +33,7 @@ def run_inspect(path: Path, as_json: bool, console: Console) -> None:
 
 
 def _facts(path: Path, read: Model, model: Any) -> dict[str, Any]:
+    read.forest.check()
     forest, depths = read.forest, forest_depths(read.forest)
     importances = model.feature_importances_
     names = getattr(model, "feature_names_in_", None)

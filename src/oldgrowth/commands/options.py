@@ -10,6 +10,9 @@ from typing import Any
 
 import click
 
+from ..errors import ParameterError
+from ..memory import memory_limit_of
+
 
 def check_writable(path: Path, suffixes: tuple[str, ...] = ()) -> Path:
     """Refuse what cannot be written before any work is done."""
@@ -42,6 +45,15 @@ PATH = click.Path(dir_okay=False, path_type=Path)
 FOREST = click.argument("forest", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 SOURCES = click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+
+
+def memory_size(_: click.Context, __: click.Parameter, value: str) -> int:
+    try:
+        return memory_limit_of(value)
+    except ParameterError as error:
+        raise click.BadParameter(str(error)) from error
+
+
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 FORCE = click.option("--force", is_flag=True, is_eager=True, help="Replace the output if it exists.")
 FEATURES = click.option(
@@ -50,7 +62,11 @@ FEATURES = click.option(
 )  # fmt: skip
 BATCH_ROWS = click.option(
     "--batch-rows", type=click.IntRange(min=1),
-    help="Rows read and predicted at a time.  [default: about 64 MB]",
+    help="Rows read and predicted at a time.  [default: 131,072, or as the memory limit allows]",
+)  # fmt: skip
+MEMORY = click.option(
+    "--memory-limit", default="auto", callback=memory_size, metavar="SIZE",
+    help="What the whole process may take, as 2GB or a share.  [default: most of what is free]",
 )  # fmt: skip
 JOBS = click.option(
     "--jobs", "-j", type=int, help="Number of threads; -1 means all cores.  [default: as in training]"

@@ -17,14 +17,14 @@ from ..datasets.base import Batch
 from ..model_file import load
 from .output import prediction_file
 from .show import print_json, share, table
-from .sources import Predictor, Source, batch_rows, shown_batches
+from .sources import Predictor, Source, Work, shown_batches
 
 
 class Predictions:
     """Turns batches into columns, and counts the labels."""
 
-    def __init__(self, model: Any, keep: tuple[str, ...], proba: bool, jobs: int | None) -> None:
-        self._predictor = Predictor(model, jobs)
+    def __init__(self, model: Any, keep: tuple[str, ...], proba: bool, work: Work) -> None:
+        self.predictor = Predictor(model, work)
         self._keep = keep
         self._proba = proba
         self.rows = 0
@@ -48,7 +48,7 @@ class Predictions:
     def predict(self, batch: Batch) -> tuple[pa.Table, npt.NDArray[Any]]:
         """The columns of a file with columns, and the array of a file without: labels or probabilities."""
         self.rows += batch.rows
-        means = self._predictor.means(batch.x)
+        means = self.predictor.means(batch.x)
         kept = [] if batch.carried is None else [batch.carried.column(name) for name in self._keep]
         if self.classes is None:
             return pa.table([*kept, pa.array(means[:, 0])], names=self.names()), means[:, 0]
@@ -68,25 +68,22 @@ def run_predict(
     keep: tuple[str, ...],
     proba: bool,
     features: tuple[str, ...] | None,
-    rows: int | None,
-    jobs: int | None,
-    quiet: bool,
+    work: Work,
     as_json: bool,
     console: Console,
 ) -> None:
     started = time.perf_counter()
     model = load(model_path)
-    predictions = Predictions(model, keep, proba, jobs)
+    predictions = Predictions(model, keep, proba, work)
     names = predictions.names()
     for name in keep:
         if names.count(name) > 1:
             raise click.UsageError(f"--keep {name} is not possible: there would be two columns of that name.")
     source = source.carrying(keep, features or tuple(getattr(model, "feature_names_in_", ())))
     data = source.open_for(model, features=features)
-    rows = rows or batch_rows(model.n_features_in_, model.forest_.n_outputs)
     with (
         prediction_file(output) as file,
-        closing(shown_batches("predict", data, rows, keep, quiet)) as batches,
+        closing(shown_batches("predict", data, predictions.predictor.rows, keep, work)) as batches,
     ):
         for batch in batches:
             file.write(*predictions.predict(batch))

@@ -18,11 +18,8 @@ from ..memory import memory_limit_of
 from ..params import jobs_of
 from ..predict import predict_sums
 from ..progress import Progress
+from ..streaming import room_for
 from ..training_rows import read_ahead
-
-# Of a batch: rows as float32, and sums of the trees as float64.
-_BATCH_BYTES = 1 << 26
-_MIN_ROWS, _MAX_ROWS = 1024, 1 << 19
 
 
 @dataclass(frozen=True)
@@ -75,19 +72,24 @@ class Source:
         return data
 
 
-def batch_rows(n_features: int, n_outputs: int) -> int:
-    """Rows to be read at a time."""
-    return max(_MIN_ROWS, min(_MAX_ROWS, _BATCH_BYTES // (4 * n_features + 16 * n_outputs)))
+@dataclass(frozen=True)
+class Work:
+    """How rows are gone through, as said on the command line."""
+
+    batch_rows: int | None
+    memory_limit: int
+    jobs: int | None
+    quiet: bool
 
 
 def shown_batches(
-    name: str, data: Dataset, rows: int, carry: tuple[str, ...], quiet: bool
+    name: str, data: Dataset, rows: int, carry: tuple[str, ...], work: Work
 ) -> Generator[Batch, None, None]:
     """The batches of a dataset, read ahead, with a line that says how far it is."""
-    progress = Progress(0 if quiet else 1, memory_limit_of("auto"), lambda: 0)
+    progress = Progress(0 if work.quiet else 1, work.memory_limit, lambda: 0)
     with (
         progress.stage(name, data.n_rows, data.nbytes) as stage,
-        closing(read_ahead(data.batches(rows, carry=carry))) as batches,  # type: ignore[type-var]
+        closing(read_ahead(data.batches(rows, carry=carry), depth=1)) as batches,  # type: ignore[type-var]
     ):
         for batch in batches:
             yield batch
@@ -97,12 +99,16 @@ def shown_batches(
 class Predictor:
     """Predicts batches without asking again whether the features are the right ones."""
 
-    def __init__(self, model: Any, jobs: int | None = None) -> None:
+    def __init__(self, model: Any, work: Work | None = None) -> None:
+        work = work or Work(None, memory_limit_of("auto"), None, quiet=True)
         self._model = model
-        self._jobs = jobs_of(model.n_jobs if jobs is None else jobs)
+        self._jobs = jobs_of(model.n_jobs if work.jobs is None else work.jobs)
         self._hard = getattr(model, "voting", "soft") == "hard"
+        self._room = room_for(model.forest_, work.memory_limit)
+        self.rows = work.batch_rows or self._room.rows
 
     def means(self, x: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
         """For each row the probability of each class, or the value."""
         forest = self._model.forest_
-        return predict_sums(forest, x, self._jobs, self._hard) / forest.n_trees
+        sums = predict_sums(forest, x, self._jobs, self._hard, let_go=self._room.let_go)
+        return sums / forest.n_trees

@@ -1,0 +1,223 @@
+// Forests made to mislead: valid ones with some of their words changed and all checksums right again. Whatever
+// they hold, checking and predicting must not leave the arrays, and what passes the checks must predict.
+//
+//   fuzz_forest [mutations] [seed]
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "crc32c.hpp"
+#include "forest.hpp"
+#include "predict.hpp"
+
+using namespace oldgrowth;
+
+namespace {
+
+constexpr std::uint32_t kFeatures = 5;
+
+struct Arrays {
+  std::uint32_t n_features = kFeatures, n_classes = 0;
+  std::vector<Node> top_nodes;
+  std::vector<std::uint64_t> top_start{0}, bucket_start{0}, trees_of_top, bottom_start{0};
+  std::vector<Node> nodes;
+  std::vector<std::uint64_t> node_start{0}, table_start{0};
+  std::vector<float> table;
+  std::vector<std::uint32_t> tree_crc;
+
+  Forest forest() const {
+    return {n_features,   n_classes, top_nodes,  top_start,   bucket_start, trees_of_top,
+            bottom_start, nodes,     node_start, table_start, table,        tree_crc};
+  }
+};
+
+class Maker {
+ public:
+  explicit Maker(std::uint64_t seed) : random_(seed) {}
+
+  std::uint64_t below(std::uint64_t n) { return random_() % n; }
+
+  Arrays valid() {
+    Arrays made;
+    made.n_classes = static_cast<std::uint32_t>(below(4));
+    for (std::uint64_t t = 0, tops = 1 + below(3); t < tops; ++t) {
+      std::uint64_t buckets = 0;
+      grow(made.top_nodes, 2, [&] { return leaf(buckets++); });
+      made.top_start.push_back(made.top_nodes.size());
+      made.bucket_start.push_back(made.bucket_start.back() + buckets);
+      made.trees_of_top.push_back(1 + below(3));
+      for (std::uint64_t b = 0; b < buckets * made.trees_of_top.back(); ++b) add_bottom(made);
+      made.bottom_start.push_back(made.node_start.size() - 1);
+    }
+    seal(made);
+    return made;
+  }
+
+  // Changes a few words anywhere. There cannot be more classes than a file has labels.
+  void mutate(Arrays& made) {
+    for (std::uint64_t i = 0, n = 1 + below(3); i < n; ++i) switch (below(12)) {
+        case 0:
+          change(made.top_nodes);
+          break;
+        case 1:
+          change(made.top_start);
+          break;
+        case 2:
+          change(made.bucket_start);
+          break;
+        case 3:
+          change(made.trees_of_top);
+          break;
+        case 4:
+          change(made.bottom_start);
+          break;
+        case 5:
+          change(made.node_start);
+          break;
+        case 6:
+          change(made.table_start);
+          break;
+        case 7:
+          made.n_features = static_cast<std::uint32_t>(word());
+          break;
+        case 8:
+          made.n_classes = static_cast<std::uint32_t>(below(200));
+          break;
+        default:
+          change(made.nodes);
+          break;
+      }
+    if (below(4) == 0) resize(made);
+    seal(made);
+  }
+
+ private:
+  template <class Leaf>
+  void grow(std::vector<Node>& nodes, std::uint64_t depth, const Leaf& make_leaf) {
+    if (depth == 0 || below(4) == 0) {
+      nodes.push_back(make_leaf());
+      return;
+    }
+    const NodeFormat format(kFeatures);
+    const std::size_t at = nodes.size();
+    nodes.push_back(format.inner(static_cast<float>(below(9)), static_cast<std::uint32_t>(below(kFeatures)), below(2)));
+    grow(nodes, depth - 1, make_leaf);
+    nodes[at] = format.with_right(nodes[at], nodes.size() - at);
+    grow(nodes, depth - 1, make_leaf);
+  }
+
+  void add_bottom(Arrays& made) {
+    std::uint64_t rows = 0;
+    grow(made.nodes, 3, [&] {
+      if (made.n_classes == 0) return value_leaf(static_cast<double>(below(100)) / 7);
+      if (below(3)) return leaf(below(made.n_classes));
+      made.table.insert(made.table.end(), made.n_classes, 0.5F);
+      return leaf(kMixedBit | rows++);
+    });
+    made.node_start.push_back(made.nodes.size());
+    made.table_start.push_back(made.table_start.back() + rows);
+  }
+
+  // Numbers that arithmetic goes wrong with, and small ones that are almost right.
+  std::uint64_t word() {
+    switch (below(6)) {
+      case 0:
+        return random_();
+      case 1:
+        return below(2) ? ~0ULL - below(3) : (1ULL << 63) + below(8);
+      case 2:
+        return 1ULL << below(64);
+      default:
+        return below(40);
+    }
+  }
+
+  template <class T>
+  void change(std::vector<T>& words) {
+    if (words.empty()) return;
+    T& at = words[below(words.size())];
+    switch (below(4)) {
+      case 0:
+        at ^= T{1} << below(64);
+        break;
+      case 1:
+        at += static_cast<T>(below(9)) - 4;
+        break;
+      case 2:
+        at = words[below(words.size())];
+        break;
+      default:
+        at = static_cast<T>(word());
+        break;
+    }
+  }
+
+  void resize(Arrays& made) {
+    std::vector<std::uint64_t>* const arrays[] = {&made.top_nodes,  &made.top_start,    &made.bucket_start,
+                                                  &made.nodes,      &made.trees_of_top, &made.bottom_start,
+                                                  &made.node_start, &made.table_start};
+    auto& chosen = *arrays[below(std::size(arrays))];
+    chosen.resize(below(chosen.size() + 3));
+    if (below(3) == 0) made.table.resize(below(made.table.size() + 5));
+  }
+
+  // The checksum of each tree as far as it lies in the arrays.
+  static void seal(Arrays& made) {
+    made.tree_crc.assign(made.node_start.empty() ? 0 : made.node_start.size() - 1, 0);
+    const std::size_t k = made.forest().outputs();
+    for (std::size_t b = 0; b < made.tree_crc.size(); ++b) {
+      const std::uint64_t from = made.node_start[b], to = made.node_start[b + 1];
+      if (from > to || to > made.nodes.size() || b + 1 >= made.table_start.size()) continue;
+      const std::uint64_t row = made.table_start[b], end = made.table_start[b + 1], rows = made.table.size() / k;
+      if (row > end || end > rows) continue;
+      const std::uint32_t crc = crc32c(made.nodes.data() + from, (to - from) * sizeof(Node));
+      made.tree_crc[b] = crc32c(made.table.data() + row * k, (end - row) * k * sizeof(float), crc);
+    }
+  }
+
+  std::mt19937_64 random_;
+};
+
+// Whether the checks let it pass; then it is used.
+bool used(const Arrays& made, const std::vector<float>& values) {
+  Forest forest = made.forest();
+  if (!check_frame(forest).empty()) return false;
+  const TreeChecks checks(forest.tree_crc.size());
+  forest.checks = &checks;
+  const std::size_t n = values.size() / forest.n_features;
+  std::uint64_t trees = 0;
+  for (const std::uint64_t t : forest.trees_of_top) trees += t;
+  std::vector<double> sums(n * forest.outputs());
+  std::vector<std::int64_t> leaves(n * trees);
+  try {
+    predict_sums(forest, {values.data(), n, true}, false, sums.data());
+    apply(forest, {values.data(), n, true}, leaves.data());
+  } catch (const DamagedTree&) {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::uint64_t mutations = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 20'000;
+  Maker maker(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0);
+  std::uint64_t passed = 0;
+  for (std::uint64_t i = 0; i < mutations; ++i) {
+    std::vector<float> values((1 + maker.below(3)) * kFeatures);  // few: whoever reads behind a row is behind all
+    for (float& value : values)
+      value = maker.below(10) == 0 ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(maker.below(10));
+    Arrays made = maker.valid();
+    if (!used(made, values)) {
+      std::puts("a valid forest was refused");
+      return 1;
+    }
+    maker.mutate(made);
+    passed += used(made, values);
+  }
+  std::printf("%llu mutations: %llu still forests, the others refused\n", static_cast<unsigned long long>(mutations),
+              static_cast<unsigned long long>(passed));
+}
