@@ -240,6 +240,8 @@ class Classifier(ClassifierMixin, _ForestBase):
             weights = np.ones(len(sums)) if batch.weights is None else batch.weights
             hit = targets_of(batch, X) == self.classes_.take(sums.argmax(axis=1))
             right, total = right + float(weights[hit].sum()), total + float(weights.sum())
+        if total == 0:
+            raise DataError("There is no row to score: all weights are zero.")
         return right / total
 
 

@@ -249,8 +249,9 @@ def _run(arguments: Sequence[str] | None, state: State) -> int:
     except click.ClickException as error:  # wrong usage, mostly
         error.show()
         return error.exit_code
-    except click.Abort:
-        click.echo("oldgrowth: interrupted.", err=True)
+    except click.Abort as abort:
+        notes = getattr(abort.__context__, "__notes__", ["Interrupted."])  # what the fit said of the way on
+        click.echo(f"oldgrowth: {' '.join(notes)}", err=True)
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - whatever fails, a person at a terminal wants a sentence
         if state.debug:

@@ -71,7 +71,7 @@ def _told_apart(y: npt.NDArray[Any] | CodedLabels) -> tuple[npt.NDArray[Any], np
             )
             present = np.bincount(shifted) > 0
             found = np.flatnonzero(present)
-            return (found + low).astype(y.dtype), (np.cumsum(present) - 1)[shifted]
+            return found.astype(y.dtype) + y.dtype.type(low), (np.cumsum(present) - 1)[shifted]
     labels, places = np.unique(y, return_inverse=True)
     return labels, places.reshape(-1)
 

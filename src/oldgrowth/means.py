@@ -150,10 +150,14 @@ class Sizes:
         return self.n_rows * self.row
 
     @property
+    def votes_on_disk(self) -> int:
+        """Votes out of bag."""
+        return self.n_rows * self.n_tops * (8 * self.outputs + 16) if self.oob else 0
+
+    @property
     def trees_on_disk(self) -> int:
-        """The trees, as a log and as a forest, and votes out of bag."""
-        oob = self.n_tops * (8 * self.outputs + 16) if self.oob else 0
-        return self.n_rows * (2 * _TREE_BYTES * self.n_trees + oob)
+        """The trees, as a log and as a forest."""
+        return self.n_rows * 2 * _TREE_BYTES * self.n_trees
 
 
 @dataclass(frozen=True)
@@ -185,6 +189,8 @@ def choose_means(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> M
     """Refuses limits under which it cannot be done."""
     store, why = _store(plan, sizes, limits)
     if store == "memory":
+        if not sizes.in_arrays:  # the caller's arrays may be larger than any limit
+            _refuse_too_little(limits, memory_for_all(plan, sizes, limits))
         many = 2**31
         return Means(store, why, chunk_rows, sizes.n_rows, many, many, sizes.n_tops, 2**62)
     least = least_memory(plan, sizes, limits, min(chunk_rows, _SMALLEST_CHUNK))
@@ -212,7 +218,11 @@ def expect_means(narrow: Plan, wide: Plan, rows: TrainingRows, limits: Limits, c
     memory that may not do if they are wide."""
     if limits.store == "memory" and limits.checkpoint_dir is not None:
         raise ParameterError("store", limits.store, "'auto' or 'disk' with a checkpoint_dir")
-    if rows.n_rows is not None and not wide.subsets:
+    if rows.n_rows is None or wide.subsets:  # what is needed however few rows there turn out to be
+        sizes = Sizes.of(narrow, rows, 1, rows.n_features, weighted=False)
+        if not sizes.in_arrays:
+            _refuse_too_little(limits, least_memory(narrow, sizes, limits, min(chunk_rows, _SMALLEST_CHUNK)))
+    else:
         for plan, bytes_each in ((wide, 4), (narrow, 1)):
             sizes = Sizes.of(plan, rows, rows.n_rows, bytes_each * rows.n_features, weighted=False)
             if plan is wide and _store(plan, sizes, limits)[0] == "disk":
@@ -242,6 +252,15 @@ def least_memory(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> i
     return math.ceil((limits.resident + _SLACK_BYTES + max(stages)) / (1 - _SLACK_SHARE))
 
 
+def memory_for_all(plan: Plan, sizes: Sizes, limits: Limits) -> int:
+    """What the process takes if everything stays in memory."""
+    bucket = plan.largest_sample(sizes.n_rows) if plan.subsets else min(sizes.n_rows, plan.bucket_size)
+    growing = plan.n_jobs * bucket * sizes.grown_row
+    kept = bucket * _TREE_BYTES * sizes.n_trees if plan.subsets else sizes.in_memory
+    reading = 0 if sizes.in_arrays else limits.reading
+    return limits.resident + _SLACK_BYTES + max(reading, growing) + kept
+
+
 def _store(plan: Plan, sizes: Sizes, limits: Limits) -> tuple[str, str]:
     if plan.subsets:
         return "memory", "a forest on subsets keeps nothing else"
@@ -249,7 +268,7 @@ def _store(plan: Plan, sizes: Sizes, limits: Limits) -> tuple[str, str]:
         return limits.store, "as asked for"
     if limits.checkpoint_dir is not None:
         return "disk", "there is a checkpoint_dir"
-    needed = limits.resident + _SLACK_BYTES + sizes.in_memory
+    needed = memory_for_all(plan, sizes, limits)
     text = f"{human_bytes(needed)} needed in memory, the limit is {human_bytes(limits.memory)}"
     return ("memory" if needed <= limits.memory else "disk"), text
 
@@ -258,10 +277,11 @@ def _tops_per_round(sizes: Sizes, limits: Limits) -> int:
     directory = _existing(limits.directory)
     free = shutil.disk_usage(directory).free + _already_there(limits.checkpoint_dir)
     spill_limit = int(_AUTO_SPILL_SHARE * free) if limits.spill_limit is None else limits.spill_limit
-    needed = sizes.one_copy + sizes.trees_on_disk
-    if needed > free or sizes.one_copy > spill_limit:
+    needed = sizes.one_copy + sizes.votes_on_disk + sizes.trees_on_disk
+    if needed > free or sizes.one_copy + sizes.votes_on_disk > spill_limit:
         raise DiskTooSmallError(directory, needed, free, spill_limit)
-    return min(sizes.n_tops, max(1, min(spill_limit, free - sizes.trees_on_disk) // max(1, sizes.one_copy)))
+    room = min(spill_limit, free - sizes.trees_on_disk) - sizes.votes_on_disk
+    return min(sizes.n_tops, max(1, room // max(1, sizes.one_copy)))
 
 
 def _already_there(checkpoint_dir: Path | None) -> int:

@@ -23,6 +23,8 @@ def size_of(name: str, value: Any, whole: int) -> int:
     """Bytes from a number of them, a text like "2GB" or "512 MiB", or a share of `whole` as a float."""
     if isinstance(value, str) and (match := _SIZE.fullmatch(value)):
         number, unit = match.groups()
+        if not unit and "." in number and 0 < float(number) <= 1:  # a share, as the command line gives it
+            return int(float(number) * whole)
         return int(float(number) * _UNITS[(unit or "").upper()])
     if is_whole(value) and value > 0:
         return int(value)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from . import _core
 from .checkpoint import Checkpoint
-from .errors import ChangedDataError
+from .errors import ChangedDataError, DataError
 from .facts import FactFinder, Facts
 from .kept_rows import KeptRows
 from .plan import Plan
@@ -136,6 +136,8 @@ class _Found:
         return Place(**values["place"])
 
     def finish(self, end: Place) -> Sampled:
+        if self._finder.n_rows == 0:
+            raise DataError("There is no row to train on: all weights are zero.")
         final = self._rows.finish_first_pass()
         if final is not None:
             self._finder.recode(final)

@@ -25,6 +25,7 @@ class StreamedRows(TrainingRows):
         self._dataset = dataset
         self.classification = classification
         self._coder = LabelCoder() if classification else None
+        self._as_first_read: npt.NDArray[np.float64] | None = None
         self.classes, self.n_classes = None, 0
         self.n_features = dataset.n_features
         names = dataset.feature_names
@@ -53,8 +54,14 @@ class StreamedRows(TrainingRows):
         if self._coder is None:
             return None
         final = self._coder.finish()
+        self._as_first_read = np.argsort(final).astype(np.float64)
         self.classes, self.n_classes = self._coder.classes, len(final)
         return final
+
+    def as_first_read(self, targets: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        if self._as_first_read is None:
+            return targets
+        return self._as_first_read[targets.astype(np.intp)]
 
     def label_state(self) -> dict[str, Any]:
         return {} if self._coder is None else self._coder.state()

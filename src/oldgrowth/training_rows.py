@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
@@ -41,7 +42,7 @@ class Chunk:
 @dataclass(frozen=True)
 class Place:
     """How far a pass is: the next row's number, its number in the source, and checksums of all before: of the
-    features, and of values and weights. None of them depends on the chunks."""
+    features, and of targets and weights. None of them depends on the chunks."""
 
     row: int = 0
     source_row: int = 0
@@ -84,6 +85,10 @@ class TrainingRows(ABC):
         """All rows were read once: the final number of each class, if it was given one for the time being."""
         return None
 
+    def as_first_read(self, targets: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Targets of any pass as the first pass gave them, which may have numbered classes otherwise."""
+        return targets
+
     def label_state(self) -> dict[str, Any]:
         """What was learned of the labels so far."""
         return {}
@@ -123,10 +128,10 @@ class Pass:
             yield chunk, self.place
 
     def _side(self, chunk: Chunk) -> npt.NDArray[np.uint8]:
-        """Values and weights, row by row; the numbers of classes are not final in the first pass."""
-        columns = [] if self._rows.classification else [chunk.targets]
+        """Targets and weights, row by row."""
+        columns = [self._rows.as_first_read(chunk.targets)]
         columns += [] if chunk.weights is None else [chunk.weights]
-        return np.stack(columns, axis=1).reshape(-1).view(np.uint8) if columns else np.zeros(0, np.uint8)
+        return np.stack(columns, axis=1).reshape(-1).view(np.uint8)
 
     def compare(self, first: Place) -> None:
         if self.place != first:
@@ -137,6 +142,9 @@ class Pass:
 
 
 T = TypeVar("T")
+
+# Seconds that a thread has to end.
+_ENDS_BY_ITSELF, _ENDS_WHEN_TOLD = 0.1, 0.5
 
 
 def read_ahead(items: Iterator[T], depth: int = 4) -> Generator[T, None, None]:
@@ -174,4 +182,16 @@ def read_ahead(items: Iterator[T], depth: int = 4) -> Generator[T, None, None]:
             yield item
     finally:
         stopped.set()
-        thread.join()
+        _end(thread)
+
+
+class _NotWanted(BaseException):
+    """Ends a thread in the middle of what it reads."""
+
+
+def _end(thread: Thread) -> None:
+    """End a thread that reads ahead; one that waits for its source ends when that answers, and nobody waits."""
+    thread.join(_ENDS_BY_ITSELF)
+    if thread.is_alive() and thread.ident is not None:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(_NotWanted))
+        thread.join(_ENDS_WHEN_TOLD)

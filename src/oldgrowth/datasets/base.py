@@ -67,7 +67,7 @@ class BatchBuilder:
         self.first_row = first_row
         self.count = 0
         self._rows = rows
-        self._where = where
+        self._where = [(0, where)]  # from which row of the batch on, and where that is
         self._x = np.empty((rows if known else min(rows, FIRST_ROOM), n_features), dtype=np.float32)
         self._labels: list[Labels] = []
         self._weights: list[npt.NDArray[np.float64]] = []
@@ -87,6 +87,8 @@ class BatchBuilder:
             )
             grown[: self.count] = self._x[: self.count]
             self._x = grown
+        if piece.where != self._where[-1][1]:
+            self._where.append((self.count, piece.where))
         piece.fill(self._x[self.count : end], start)
         for parts, part in (
             (self._labels, piece.labels(start, stop)),
@@ -104,13 +106,14 @@ class BatchBuilder:
         if infinite >= 0:
             row, column = divmod(infinite, x.shape[1])
             name = column if names is None else names[column]
-            raise InfiniteValueError(self.first_row + row, name, self._where)
+            where = next(where for first, where in reversed(self._where) if first <= row)
+            raise InfiniteValueError(self.first_row + row, name, where)
         return Batch(
             self.first_row,
             x,
             join_labels(self._labels) if self._labels else None,
             np.concatenate(self._weights) if self._weights else None,
-            self._where,
+            self._where[0][1],
             pa.concat_tables(self._carried, promote_options="permissive") if self._carried else None,
         )
 

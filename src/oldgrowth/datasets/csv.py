@@ -38,6 +38,8 @@ class CSVDataset(FilesDataset):
         types: dict[str, Any] | None = None,
     ) -> None:
         tabs = files[0].path.lower().endswith((".tsv", ".tsv.gz"))
+        if delimiter is not None and len(delimiter) != 1:
+            raise ParameterError("delimiter", delimiter, "a single character")
         self._delimiter = delimiter or ("\t" if tabs else ",")
         self._missing = None if missing is None else list(missing)
         self._given_types = {name: _arrow_type(kind) for name, kind in (types or {}).items()}
