@@ -309,11 +309,14 @@ def _write_splits(ax: Any, tree: TreeLayout, names: list[str]) -> None:
 
 
 def _write_cells(ax: Any, values: npt.NDArray[Any], shares: bool) -> None:
-    dark = values.max() / 2
+    dark = 0.5 if shares else values.max() / 2
+    box = ax.get_window_extent()
+    cell = min(box.width, box.height) * 72 / ax.figure.dpi / len(values)  # in points
+    size = float(np.clip(cell / 3, 6, 9))
     for (i, j), value in np.ndenumerate(values):
         text = f"{value:.1%}" if shares else f"{value:,}"
         colour = "white" if value > dark else _INK if value else _LINE
-        ax.text(j, i, text, ha="center", va="center", size=9, color=colour)
+        ax.text(j, i, text, ha="center", va="center", size=size, color=colour)
 
 
 def _confusion(forest: Any, X: Any, y: Any) -> Confusion:

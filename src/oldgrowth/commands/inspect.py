@@ -103,7 +103,8 @@ def _show_forest(facts: dict[str, Any], console: Console) -> None:
         listed = ", ".join(map(str, classes[:_MOST_CLASSES]))
         more = ", ..." if len(classes) > _MOST_CLASSES else ""
         shown.add_row("classes", f"{len(classes):,}: {listed}{more}")
-    shown.add_row("trees", f"{facts['trees']:,}, on {facts['top_trees']:,} top trees")
+    tops = f"on {facts['top_trees']:,} top trees" if facts["top_trees"] else "without top trees"
+    shown.add_row("trees", f"{facts['trees']:,}, {tops}")
     shown.add_row("nodes", f"{facts['nodes']:,}, {facts['leaves']:,} of them leaves of trees")
     shown.add_row("depth of trees", f"{depth['min']} to {depth['max']}, median {depth['median']:g}")
     shown.add_row("depth of leaves", f"{leaf['min']} to {leaf['max']}, median {leaf['median']}")
