@@ -18,6 +18,7 @@ import datasets  # noqa: E402
 import goals  # noqa: E402
 import rare_classes  # noqa: E402
 import sweep  # noqa: E402
+import top_trees  # noqa: E402
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -166,3 +167,8 @@ def test_rare_classes_are_found_and_counted() -> None:
     tested = rare_classes.deal(y, 0) == 0
     found = rare_classes.find(x, y, tested, np.array([2]), rare_classes.OURS, seed=0)
     assert found == {"hits": [2]}
+
+
+def test_two_top_trees_are_drawn(tmp_path: Path) -> None:
+    top_trees.draw(tmp_path / "trees.png", n_rows=4000)
+    assert (tmp_path / "trees.png").read_bytes().startswith(PNG)

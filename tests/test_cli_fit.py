@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from oldgrowth import estimators
 from oldgrowth.cli import run
 from oldgrowth.commands.depths import forest_depths
 from oldgrowth.commands.parameters import KINDS, TASKS, all_parameters, estimator_class
+from oldgrowth.commands.show import ranges_of
 
 BASE = ["--trees", "6", "--seed", "3", "--quiet"]
 
@@ -265,10 +267,35 @@ def test_inspect_tells_what_is_in_a_forest(
     best = FEATURES[int(model.feature_importances_[:6].argmax())]
     assert facts["top_features"][0]["feature"] == best and len(facts["top_features"]) == 7
     assert facts["parameters"]["bucket_size"] == 200 and facts["report"]["rows"] == 1200
+    assert facts["leaves_by_depth"] == forest_depths(model.forest_).leaves.tolist()
+    rows = np.concatenate(model.fit_report_.rows_by_bucket)
+    for line in facts["buckets_by_rows"]:
+        assert line["count"] == ((rows >= line["first"]) & (rows <= line["last"])).sum()
+    assert sum(line["count"] for line in facts["buckets_by_rows"]) == facts["buckets"] == len(rows)
+    assert "rows_by_bucket" not in facts["report"], "too many to be read"
     assert run(["inspect", str(out)]) == 0
     text = capsys.readouterr().out
-    for word in ("RandomForestClassifier", "grass, water, wood", "depth of leaves", "bucket_size", "grow"):
+    for word in ("RandomForestClassifier", "grass, water, wood", "depth of leaves", "grow", "peak memory"):
         assert word in text
+    assert re.search(r"bucket_size +│ +200 +│ auto ", text) and re.search(r"max_depth +│ None +│ +│", text)
+    for title in ("Depths of leaves", "Sizes of buckets", "Most important features"):
+        assert f"{title} " in text
+    assert "█" * 24 in text and max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("high", [0, 9, 15, 16, 17, 99, 12_345, 2**40])
+@pytest.mark.parametrize("low", [0, 7])
+def test_ranges_hold_every_value_once(low: int, high: int) -> None:
+    rng = np.random.default_rng(high)
+    values = np.unique(
+        np.concatenate([rng.integers(low, low + high, size=500, endpoint=True), [low, low + high]])
+    )
+    counts = rng.integers(1, 100, size=len(values))
+    ranges = ranges_of(values, counts)
+    assert len(ranges) <= 16 and ranges[0].first == low and ranges[-1].last == low + high
+    assert all(a.last + 1 == b.first for a, b in pairwise(ranges))
+    for r in ranges:
+        assert r.count == counts[(values >= r.first) & (values <= r.last)].sum()
 
 
 def leaf_depths(tree: Any, depth: int = 0) -> list[int]:

@@ -273,6 +273,9 @@ def test_the_report_adds_up() -> None:
     ]
     assert report.top_trees == 3 and report.trees == 10 and report.buckets > 10
     assert report.bucket_rows["100%"] <= 2000
+    assert [sum(rows) for rows in report.rows_by_bucket] == [2000] * 3
+    assert sum(map(len, report.rows_by_bucket)) == report.buckets
+    assert max(max(rows) for rows in report.rows_by_bucket) == report.bucket_rows["100%"]
     assert report.nodes > 1000 and report.depth > 5 and report.peak_memory > 1e6
     assert "distribute" in str(report) and report.as_dict()["seconds"] == report.seconds
 

@@ -220,6 +220,11 @@ def with_meta(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
         {"parameters": {"max_depth": {"pairs": [[[1], 2]]}}},
         {"fit_report": None},
         {"fit_report": {"pairs": [["stages", [5]]]}},
+        {"fit_report": {"pairs": [["rows_by_bucket", 5]]}},
+        {"fit_report": {"pairs": [["rows_by_bucket", [[300], [300]]]]}},
+        {"fit_report": {"pairs": [["rows_by_bucket", [[100, 200]]]]}},
+        {"fit_report": {"pairs": [["rows_by_bucket", [["many"]]]]}},
+        {"fit_report": {"pairs": [["rows_by_bucket", [[0]]]]}},
     ],
 )
 def test_a_description_that_lies_is_refused(change: dict[str, Any], path: Path) -> None:

@@ -110,10 +110,23 @@ class UnsavableError(OldgrowthError):
 
 
 class MissingExtraError(OldgrowthError):
-    """A source needs a package that is not installed."""
+    """Something needs a package that is not installed."""
 
     def __init__(self, package: str, extra: str, source: str) -> None:
         super().__init__(f"{source} needs {package}: install it with pip install 'oldgrowth[{extra}]'.")
+
+
+class NoBucketRowsError(OldgrowthError):
+    """A forest of which it is not known how many rows each bucket had."""
+
+    def __init__(self, n_buckets: int, kept: int) -> None:
+        why = "it was saved by an older version: fit it again"
+        if n_buckets > kept:
+            why = f"it has {n_buckets:,} buckets; a larger bucket_size makes fewer"
+        super().__init__(
+            "The forest does not know the rows of each bucket, which are kept for up to "
+            f"{kept:,} buckets: {why}. Quantiles are in fit_report_.bucket_rows."
+        )
 
 
 class NoDataError(DataError):

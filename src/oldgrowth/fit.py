@@ -207,7 +207,7 @@ def _complete(
     report.bucket_size, report.top_sample = plan.bucket_size, plan.top_sample
     report.store, report.store_reason = means.store, means.why
     report.rounds = -(-len(sizes) // means.tops_per_round)
-    report.count_buckets(np.concatenate(sizes))
+    report.count_buckets(sizes)
 
 
 @contextmanager

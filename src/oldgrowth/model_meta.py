@@ -98,7 +98,7 @@ def restore(meta: dict[str, Any], forest: Any) -> Any:
         )
     estimator = cls(**{name: _value(meta["parameters"][name]) for name in saved & known})
     estimator.forest_ = forest
-    estimator.fit_report_ = FitReport.from_dict(_value(meta["fit_report"]))
+    estimator.fit_report_ = _report(meta, forest)
     estimator._importances = np.array(_value(meta["importances"]), dtype=np.float64)
     estimator.n_features_in_ = meta["n_features"]
     if meta["feature_names"] is not None:
@@ -109,6 +109,16 @@ def restore(meta: dict[str, Any], forest: Any) -> Any:
     if "oob_score" in meta:
         estimator.oob_score_ = _value(meta["oob_score"])
     return estimator
+
+
+def _report(meta: dict[str, Any], forest: Any) -> FitReport:
+    report = FitReport.from_dict(_value(meta["fit_report"]))
+    counts, kept = np.diff(forest.bucket_start).tolist(), report.rows_by_bucket
+    if kept and [len(top) for top in kept] != counts:
+        raise ValueError("the report has rows of other buckets than the forest has")
+    if not all(type(rows) is int and 0 < rows < 2**63 for top in kept for rows in top):
+        raise ValueError("the rows of a bucket are not a number of rows")
+    return report
 
 
 def _plain(value: Any) -> Any:

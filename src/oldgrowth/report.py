@@ -16,6 +16,7 @@ from .progress import Progress, StageProgress
 from .space import Space
 
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
+KEPT_BUCKETS = 100_000  # with their rows one by one; of more there are quantiles alone
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class FitReport:
     bucket_size: int = 0
     top_sample: int = 0
     bucket_rows: dict[str, int] = field(default_factory=dict)
+    rows_by_bucket: list[list[int]] = field(default_factory=list)  # for each top tree; empty: not kept
     buckets_split: int = 0  # because they came out too large
     nodes: int = 0
     depth: int = 0
@@ -58,9 +60,11 @@ class FitReport:
     def seconds(self) -> float:
         return sum(stage.seconds for stage in self.stages)
 
-    def count_buckets(self, sizes: npt.NDArray[np.int64]) -> None:
-        self.buckets = len(sizes)
-        quantiles = np.quantile(sizes, _QUANTILES, method="nearest")
+    def count_buckets(self, sizes: list[npt.NDArray[np.int64]]) -> None:
+        """Take down the rows of the buckets of each top tree."""
+        self.buckets = sum(map(len, sizes))
+        self.rows_by_bucket = [top.tolist() for top in sizes] if self.buckets <= KEPT_BUCKETS else []
+        quantiles = np.quantile(np.concatenate(sizes), _QUANTILES, method="nearest")
         self.bucket_rows = {f"{q:.0%}": int(v) for q, v in zip(_QUANTILES, quantiles, strict=True)}
 
     def as_dict(self) -> dict[str, Any]:

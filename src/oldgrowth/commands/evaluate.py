@@ -16,7 +16,7 @@ from ..datasets.base import Batch
 from ..datasets.labels import CodedLabels
 from ..errors import DataError
 from ..model_file import load
-from .scores import Confusion, Errors
+from ..scores import Confusion, Errors
 from .show import print_json, share, table
 from .sources import Predictor, Source, Work, shown_batches
 

@@ -14,7 +14,7 @@ from ..datasets.labels import CodedLabels
 from ..errors import DataError
 from ..memory import human_bytes
 from .parameters import check_known, estimator_class
-from .show import plain, print_json, stage_table
+from .show import plain, print_json, report_facts, stage_table
 from .sources import Source
 
 _LOOK_ROWS = 1 << 16
@@ -118,7 +118,7 @@ def _show(model: Any, data: Dataset, target: Target, output: Path, as_json: bool
                 "features": model.n_features_in_,
                 "classes": plain(getattr(model, "classes_", None)),
                 "oob_score": score,
-                "report": report.as_dict(),
+                "report": report_facts(report),
             }
         )
         return

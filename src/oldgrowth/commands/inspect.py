@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.table import Table
 
 from ..memory import human_bytes
 from ..model_file import VERSION, Model, read_model, restored
+from ..report import FitReport
 from .depths import forest_depths
-from .show import facts_table, plain, print_json, stage_table, table
+from .show import (
+    Range,
+    distribution_table,
+    facts_table,
+    plain,
+    print_json,
+    ranges_of,
+    report_facts,
+    stage_table,
+    table,
+)
 
 _TOP_FEATURES = 10
 _MOST_CLASSES = 20
@@ -29,6 +42,8 @@ def run_inspect(path: Path, as_json: bool, console: Console) -> None:
     _show_forest(facts, console)
     _show_parameters(model, facts, console)
     console.print(stage_table(model.fit_report_))
+    _show_training(model.fit_report_, console)
+    _show_distributions(facts, console)
     _show_features(facts, console)
 
 
@@ -57,13 +72,23 @@ def _facts(path: Path, read: Model, model: Any) -> dict[str, Any]:
         "leaves": int(depths.leaves.sum()),
         "bytes_per_node": read.size / forest.n_nodes,
         "depth": _spread(depths.trees),
+        "leaves_by_depth": depths.leaves,
         "leaf_depth": {name: depths.leaf_quantile(q) for name, q in _QUANTILES.items()},
         "bucket_rows": model.fit_report_.bucket_rows,
+        "buckets_by_rows": _buckets_by_rows(model.fit_report_),
         "oob_score": getattr(model, "oob_score_", None),
         "top_features": [{"feature": names[i], "importance": importances[i]} for i in top],
-        "report": model.fit_report_.as_dict(),
+        "report": report_facts(model.fit_report_),
         "sections": [{"name": s.name, "offset": s.offset, "bytes": s.length} for s in read.sections],
     }
+
+
+def _buckets_by_rows(report: FitReport) -> list[dict[str, int]] | None:
+    """Buckets of similar numbers of rows; None if only quantiles are known."""
+    if not report.rows_by_bucket:
+        return None
+    rows = np.concatenate([np.array(top, dtype=np.int64) for top in report.rows_by_bucket])
+    return [asdict(r) for r in ranges_of(rows)]
 
 
 def _spread(values: Any) -> dict[str, float]:
@@ -79,7 +104,8 @@ def _show_forest(facts: dict[str, Any], console: Console) -> None:
         listed = ", ".join(map(str, classes[:_MOST_CLASSES]))
         more = ", ..." if len(classes) > _MOST_CLASSES else ""
         shown.add_row("classes", f"{len(classes):,}: {listed}{more}")
-    shown.add_row("trees", f"{facts['trees']:,}, on {facts['top_trees']:,} top trees")
+    tops = f"on {facts['top_trees']:,} top trees" if facts["top_trees"] else "without top trees"
+    shown.add_row("trees", f"{facts['trees']:,}, {tops}")
     shown.add_row("nodes", f"{facts['nodes']:,}, {facts['leaves']:,} of them leaves of trees")
     shown.add_row("depth of trees", f"{depth['min']} to {depth['max']}, median {depth['median']:g}")
     shown.add_row("depth of leaves", f"{leaf['min']} to {leaf['max']}, median {leaf['median']}")
@@ -95,14 +121,41 @@ def _show_forest(facts: dict[str, Any], console: Console) -> None:
 
 def _show_parameters(model: Any, facts: dict[str, Any], console: Console) -> None:
     defaults = type(model)().get_params()
-    shown = facts_table("Parameters that are not the default")
+    shown = Table("parameter", "value", "default, if it is another", title="Parameters", title_justify="left")
     for name, value in model.get_params().items():
+        if name in facts["not_saved"]:
+            continue
         if repr(value) != repr(defaults[name]):
-            shown.add_row(name, str(value))
+            shown.add_row(name, str(value), str(defaults[name]), style="bold")
+        else:
+            shown.add_row(name, str(value), "")
     for name, why in facts["not_saved"].items():
-        shown.add_row(name, f"not saved: {why}")
-    if shown.row_count:
-        console.print(shown)
+        shown.add_row(name, f"not saved: {why}", "", style="bold")
+    console.print(shown)
+
+
+def _show_training(report: FitReport, console: Console) -> None:
+    shown = facts_table("Training, as a whole")
+    shown.add_row("rows", f"{report.rows:,}, {human_bytes(report.record_bytes)} each in a bucket")
+    if report.top_trees:
+        shown.add_row("bucket size", f"{report.bucket_size:,} rows")
+        shown.add_row("sample of a top tree", f"{report.top_sample:,} rows")
+        shown.add_row("buckets split again", f"{report.buckets_split:,}")
+    rounds = f" in {report.rounds:,} rounds" if report.rounds > 1 else ""
+    shown.add_row("store", f"{report.store}{rounds}: {report.store_reason}")
+    peak, limit = human_bytes(report.peak_memory), human_bytes(report.memory_limit)
+    shown.add_row("peak memory", f"{peak} of the process, limit {limit}")
+    console.print(shown)
+
+
+def _show_distributions(facts: dict[str, Any], console: Console) -> None:
+    leaves = facts["leaves_by_depth"]
+    depths = np.flatnonzero(leaves)
+    ranges = ranges_of(depths, leaves[depths])
+    console.print(distribution_table("Depths of leaves", "depth", "leaves", ranges))
+    if facts["buckets"] > 1 and facts["buckets_by_rows"]:
+        ranges = [Range(**line) for line in facts["buckets_by_rows"]]
+        console.print(distribution_table("Sizes of buckets", "rows", "buckets", ranges))
 
 
 def _show_features(facts: dict[str, Any], console: Console) -> None:

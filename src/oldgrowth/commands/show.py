@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import click
 import numpy as np
+import numpy.typing as npt
 from rich.table import Table
 
 from ..memory import human_bytes
 from ..report import FitReport
+
+_BAR_WIDTH = 24
+_MOST_LINES = 16
 
 
 def table(title: str, first: str, *others: str) -> Table:
@@ -44,6 +49,49 @@ def stage_table(report: FitReport) -> Table:
 def facts_table(title: str) -> Table:
     """A table of words and what they are."""
     return Table(title=title, title_justify="left", show_header=False)
+
+
+@dataclass(frozen=True)
+class Range:
+    """How many there are with a value from `first` to `last`."""
+
+    first: int
+    last: int
+    count: int
+
+
+def distribution_table(title: str, first: str, counted: str, ranges: list[Range]) -> Table:
+    """How many there are in each range, as a number, as a share and as a bar."""
+    made = table(title, first, counted, "share")
+    made.add_column("")
+    total, most = sum(r.count for r in ranges) or 1, max(r.count for r in ranges) or 1
+    for r in ranges:
+        bar = "█" * round(_BAR_WIDTH * r.count / most) or ("▏" if r.count else "")
+        span = f"{r.first:,}" if r.first == r.last else f"{r.first:,} to {r.last:,}"
+        made.add_row(span, f"{r.count:,}", f"{r.count / total:.1%}", bar)
+    return made
+
+
+def ranges_of(values: npt.NDArray[np.int64], counts: npt.NDArray[np.int64] | None = None) -> list[Range]:
+    """The values, each as often as `counts` says, in at most so many ranges of equal length as can be read.
+
+    Ranges begin at multiples of their length, which is 1, 2 or 5 times a power of ten.
+    """
+    low, high = int(values.min()), int(values.max())
+    steps = (unit * 10**power for power in range(19) for unit in (1, 2, 5))
+    step = next(s for s in steps if high // s - low // s < _MOST_LINES)
+    counted = np.bincount(values // step - low // step, counts).astype(np.int64)
+    return [
+        Range(max(low, first), min(high, first + step - 1), count)
+        for first, count in zip(range(low // step * step, high + 1, step), counted.tolist(), strict=True)
+    ]
+
+
+def report_facts(report: FitReport) -> dict[str, Any]:
+    """The report for machines, without the rows of each bucket, of which there may be very many."""
+    facts = report.as_dict()
+    del facts["rows_by_bucket"]
+    return facts
 
 
 def share(value: float | None) -> str:

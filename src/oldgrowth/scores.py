@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..datasets.labels import CodedLabels, Labels
+from .datasets.labels import CodedLabels, Labels
 
 _MOST_UNKNOWN = 10_000  # labels that are told apart; the wrong column would fill the memory
 

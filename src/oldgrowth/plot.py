@@ -1,0 +1,338 @@
+"""Pictures of a fitted forest: a top tree, bucket sizes, importances, confusions.
+
+Each function draws on matplotlib axes, its own or given ones, and returns them. Needs matplotlib, the extra
+`plot`; importing this module does not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+from .datasets.base import Dataset
+from .errors import DataError, MissingExtraError, NoBucketRowsError, ParameterError
+from .report import KEPT_BUCKETS
+from .scores import Confusion
+from .streaming import targets_of
+from .tree_layout import TreeLayout, lay_out
+
+_LEAF, _OVER, _BAR = "#3f8f55", "#d9822b", "#3f7f93"
+_INK, _FAINT, _LINE = "#222222", "#666666", "#b5b5b5"
+# Up to so many buckets there is room for the number of rows below each, and for what each split asks.
+_NUMBERED, _EXPLAINED = 16, 8
+_WIDEST = 34.0  # diameter of the largest circle, in points
+_INKED = 0.04  # share of the axes that circles may take even where they overlap
+_ANNOTATED = 12  # classes of a matrix whose cells have numbers
+_NAMED = 40  # classes of a matrix that are named
+
+
+def top_tree(forest: Any, top: int = 0, ax: Any = None) -> Any:
+    """Draw a top tree, its buckets as circles whose area is the number of their rows.
+
+    Parameters
+    ----------
+    forest : estimator
+        Fitted or loaded. A forest on few rows has a single bucket.
+    top : int, default 0
+        Which top tree.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> import oldgrowth.plot
+    >>> X, y = make_classification(2000, random_state=0)
+    >>> model = oldgrowth.RandomForestClassifier(8, bucket_size=200, balance=1, random_state=0).fit(X, y)
+    >>> oldgrowth.plot.top_tree(model).get_title("left")
+    'Top tree 0: 16 buckets of 125 rows each'
+    """
+    by_top = _rows_by_bucket(forest)
+    if not 0 <= top < len(by_top):
+        raise ParameterError("top", top, f"the number of a top tree, from 0 to {len(by_top) - 1}")
+    tree = lay_out(forest.forest_, top)
+    rows = np.array(by_top[top])[tree.bucket]
+    size = np.clip(0.35 * len(rows) + 3, 6, 13), np.clip(0.35 * tree.depth.max() + 1.8, 3.2, 8)
+    ax = _axes(ax, size)
+    _draw_branches(ax, tree)
+    ax.set_xlim(-0.8, len(rows) - 0.2)
+    ax.set_ylim(tree.depth.max() + 0.7, -0.5)
+    limit = _limit(forest)
+    _draw_buckets(ax, tree, rows, limit)
+    if len(rows) <= _EXPLAINED:
+        _write_splits(ax, tree, _feature_names(forest))
+    ax.set_ylabel("depth", color=_FAINT)
+    ax.set_yticks(range(0, tree.depth.max() + 1, 1 + tree.depth.max() // 12))
+    ax.set_xticks([])
+    title = f"Top tree {top}: {_of_rows(rows)}" if limit else f"No top tree: {_of_rows(rows)}"
+    _finish(ax, title, spines=("left",))
+    return ax
+
+
+def bucket_sizes(forest: Any, ax: Any = None) -> Any:
+    """Draw how many rows the buckets of all top trees have, with `bucket_size`, the wanted most, as a line.
+
+    Parameters
+    ----------
+    forest : estimator
+        Fitted or loaded.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    rows = np.concatenate([np.array(top) for top in _rows_by_bucket(forest)])
+    limit = _limit(forest)
+    ax = _axes(ax, (6.4, 3.8))
+    end = max(int(rows.max()), limit) + 1
+    step = -(-end // int(np.clip(2 * np.sqrt(len(rows)), 10, 50)))
+    ax.hist(rows, bins=range(0, end + step, step), color=_LEAF, edgecolor="white", linewidth=0.6)
+    if limit:
+        ax.axvline(limit, color=_OVER, linewidth=1.8, label=f"bucket_size {limit:,}")
+        ax.legend(frameon=False, labelcolor=_INK, loc="upper left" if limit > 0.6 * end else "upper right")
+    ax.margins(y=0.2)
+    ax.set_xlim(0, 1.04 * end)
+    ax.set_xlabel("rows", color=_FAINT)
+    ax.set_ylabel("buckets", color=_FAINT)
+    ax.xaxis.set_major_formatter("{x:,.0f}")
+    ax.yaxis.set_major_formatter("{x:,.0f}")
+    ax.yaxis.get_major_locator().set_params(integer=True)
+    _finish(ax, _of_rows(rows))
+    return ax
+
+
+def importances(forest: Any, n: int = 20, ax: Any = None) -> Any:
+    """Draw the most important features, by their share in the decrease of impurity.
+
+    Parameters
+    ----------
+    forest : estimator
+        Fitted or loaded.
+    n : int, default 20
+        How many features, at most.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    if n < 1:
+        raise ParameterError("n", n, "1 or more")
+    values, names = forest.feature_importances_, _feature_names(forest)
+    best = np.argsort(-values, kind="stable")[:n]
+    ax = _axes(ax, (6.4, 0.27 * len(best) + 1.2))
+    ax.barh(np.arange(len(best)), values[best], height=0.72, color=_BAR)
+    ax.set_yticks(np.arange(len(best)), [names[i] for i in best])
+    ax.set_ylim(len(best) - 0.4, -0.6)
+    ax.set_xlabel("share in the decrease of impurity", color=_FAINT)
+    which = f"{len(best)} of {len(values):,} features" if len(best) < len(values) else "all features"
+    _finish(ax, f"Importances, {which}", spines=("bottom",))
+    return ax
+
+
+def confusion(forest: Any, X: Any, y: Any = None, normalize: bool = True, ax: Any = None) -> Any:
+    """Draw how often rows of each class are taken for each class.
+
+    Parameters
+    ----------
+    forest : estimator
+        A classifier, fitted or loaded.
+    X : array or data frame of shape (n_samples, n_features), or dataset
+        Rows that the forest has not seen. A dataset has its labels in it, and need not fit memory.
+    y : array of shape (n_samples,)
+        Their labels. Rows with labels that the forest does not know are left out, and counted below.
+    normalize : bool, default True
+        Whether to show shares of the rows of each true class, or numbers of rows.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    counted = _confusion(forest, X, y)
+    k, matrix = len(counted.classes), counted.matrix
+    values = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1) if normalize else matrix
+    side = float(np.clip(0.55 * k + 2.2, 4, 9))
+    ax = _axes(ax, (side + 0.9, side))
+    image = ax.imshow(values, cmap="Greens", vmin=0, vmax=1 if normalize else None, aspect="equal")
+    bar = ax.figure.colorbar(
+        image, ax=ax, fraction=0.046, pad=0.03, format="{x:.0%}" if normalize else "{x:,.0f}"
+    )
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(colors=_FAINT, labelsize=9, length=0)
+    if k <= _ANNOTATED:
+        _write_cells(ax, values, normalize)
+    if k <= _NAMED:
+        names = [str(label) for label in counted.classes]
+        long = sum(map(len, names)) > 40
+        ax.set_xticks(range(k), names, rotation=45 if long else 0, ha="right" if long else "center")
+        ax.set_yticks(range(k), names)
+    left_out = f"\n{counted.unknown_rows:,} rows with unknown labels left out" if counted.unknown else ""
+    ax.set_xlabel(f"predicted class{left_out}", color=_FAINT)
+    ax.set_ylabel("true class", color=_FAINT)
+    right = np.trace(matrix) / max(1, matrix.sum())
+    _finish(ax, f"{matrix.sum():,} rows, {right:.1%} right", spines=())
+    return ax
+
+
+def _axes(ax: Any, size: tuple[float, float]) -> Any:
+    """The given axes, or those of a new figure of so many inches."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise MissingExtraError("matplotlib", "plot", "oldgrowth.plot") from error
+    return pyplot.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
+
+
+def _finish(ax: Any, title: str, spines: tuple[str, ...] = ("left", "bottom")) -> None:
+    ax.set_title(title, loc="left", color=_INK, size=11, pad=10)
+    ax.tick_params(colors=_FAINT, labelcolor=_INK, labelsize=9, length=3 if spines else 0)
+    for name, spine in ax.spines.items():
+        spine.set_visible(name in spines)
+        spine.set_color(_LINE)
+
+
+def _rows_by_bucket(forest: Any) -> list[list[int]]:
+    check_is_fitted(forest, "forest_")
+    kept: list[list[int]] = forest.fit_report_.rows_by_bucket
+    if not kept:
+        raise NoBucketRowsError(int(forest.forest_.bucket_start[-1]), KEPT_BUCKETS)
+    return kept
+
+
+def _limit(forest: Any) -> int:
+    """The wanted most rows of a bucket; 0 without top trees."""
+    return forest.fit_report_.bucket_size if forest.fit_report_.top_trees else 0
+
+
+def _feature_names(forest: Any) -> list[str]:
+    names = getattr(forest, "feature_names_in_", None)
+    return [f"column {i}" for i in range(forest.n_features_in_)] if names is None else [str(n) for n in names]
+
+
+def _of_rows(rows: npt.NDArray[np.int64]) -> str:
+    if len(rows) == 1:
+        return f"one bucket of {rows[0]:,} rows"
+    if rows.min() == rows.max():
+        return f"{len(rows):,} buckets of {rows[0]:,} rows each"
+    return f"{len(rows):,} buckets of {rows.min():,} to {rows.max():,} rows, median {np.median(rows):,.0f}"
+
+
+def _draw_branches(ax: Any, tree: TreeLayout) -> None:
+    from matplotlib.collections import LineCollection
+
+    ends = np.stack([tree.x[tree.links], tree.depth[tree.links]], axis=-1)
+    width = 1.2 if len(tree.bucket) <= 100 else 0.7
+    ax.add_collection(LineCollection(list(ends), colors=_LINE, linewidths=width, zorder=1))
+
+
+def _draw_buckets(ax: Any, tree: TreeLayout, rows: npt.NDArray[np.int64], limit: int) -> None:
+    from matplotlib.colors import to_rgba
+
+    x, depth = tree.x[tree.leaves], tree.depth[tree.leaves]
+    scale = _largest(ax, x, depth, rows) ** 2 / rows.max()  # square points for each row
+    over = rows > limit if limit else np.zeros(len(rows), dtype=bool)
+    many = len(rows) > 100  # then they overlap: pale, with an edge
+    for which, colour in ((~over, _LEAF), (over, _OVER)):
+        if which.any():
+            ax.scatter(
+                x[which], depth[which], s=rows[which] * scale, edgecolors=colour,
+                facecolor=to_rgba(colour, 0.6 if many else 1.0), linewidths=0.4 if many else 0, zorder=2,
+            )  # fmt: skip
+    if len(rows) > _NUMBERED:
+        _explain_circles(ax, rows, scale, limit if over.any() else 0)
+        return
+    for at, level, n in zip(x, depth, rows, strict=True):
+        drop = np.sqrt(n * scale) / 2 + 3
+        ax.annotate(
+            f"{n:,}", (at, level), (0, -drop), textcoords="offset points", ha="center", va="top", size=9,
+            color=_OVER if limit and n > limit else _INK,
+        )  # fmt: skip
+
+
+def _largest(
+    ax: Any, x: npt.NDArray[np.float64], depth: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
+) -> float:
+    """The diameter of the largest circle in points: circles of the same depth hardly overlap, unless there
+    are so many that they could not be seen."""
+    box = ax.get_window_extent()
+    width, height = np.array([box.width, box.height]) * 72 / ax.figure.dpi
+    visible = np.sqrt(_INKED * width * height * rows.max() / rows.sum())
+    radii = np.sqrt(rows / rows.max()) / 2
+    order = np.lexsort((x, depth))
+    near = np.diff(depth[order]) == 0
+    if not near.any():
+        return _WIDEST
+    gaps = np.diff(x[order])[near] * width / np.ptp(ax.get_xlim())
+    apart = np.quantile(gaps / (radii[order][1:] + radii[order][:-1])[near], 0.1)
+    return float(min(max(visible, apart), _WIDEST))
+
+
+def _explain_circles(ax: Any, rows: npt.NDArray[np.int64], scale: float, limit: int) -> None:
+    """A key below the tree: how many rows an area is, and what the other colour means."""
+    from matplotlib.lines import Line2D
+
+    def circle(n: float, colour: str, label: str) -> Any:
+        look = {"marker": "o", "markersize": np.sqrt(n * scale), "markeredgewidth": 0}
+        return Line2D([], [], color=colour, linestyle="none", label=label, **look)
+
+    largest = 10 ** int(np.log10(rows.max()))
+    largest *= next(unit for unit in (5, 2, 1) if unit * largest <= rows.max())
+    shown = [n for n in (largest, largest // 2, largest // 10) if n]
+    key = [circle(n, _LEAF, f"{n:,} {'row' if n == 1 else 'rows'}") for n in shown]
+    if limit:
+        key.append(circle(largest // 2, _OVER, f"above bucket_size, {limit:,} rows"))
+    ax.legend(
+        handles=key, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=len(key), frameon=False, fontsize=9,
+        labelcolor=_INK, borderpad=1.0, handletextpad=1.0, columnspacing=2.5,
+    )  # fmt: skip
+
+
+def _write_splits(ax: Any, tree: TreeLayout, names: list[str]) -> None:
+    for i, feature, threshold in zip(tree.splits, tree.feature, tree.threshold, strict=True):
+        ax.annotate(
+            f"{names[feature]} ≤ {threshold:.4g}", (tree.x[i], tree.depth[i]), ha="center", va="center",
+            size=9, color=_INK, bbox={"facecolor": "white", "edgecolor": _LINE, "boxstyle": "round,pad=0.35"},
+        )  # fmt: skip
+
+
+def _write_cells(ax: Any, values: npt.NDArray[Any], shares: bool) -> None:
+    dark = 0.5 if shares else values.max() / 2
+    box = ax.get_window_extent()
+    cell = min(box.width, box.height) * 72 / ax.figure.dpi / len(values)  # in points
+    size = float(np.clip(cell / 3, 6, 9))
+    for (i, j), value in np.ndenumerate(values):
+        text = f"{value:.1%}" if shares else f"{value:,}"
+        colour = "white" if value > dark else _INK if value else _LINE
+        ax.text(j, i, text, ha="center", va="center", size=size, color=colour)
+
+
+def _confusion(forest: Any, X: Any, y: Any) -> Confusion:
+    check_is_fitted(forest, "forest_")
+    if not hasattr(forest, "classes_"):
+        raise DataError(f"A confusion matrix is of classes, but a {type(forest).__name__} predicts numbers.")
+    counted = Confusion(forest.classes_)
+    if isinstance(X, Dataset):
+        if y is not None:
+            raise DataError("y must not be given with a dataset, which has its own: see open_dataset.")
+        for batch, sums in forest._summed(X, forest.voting == "hard"):
+            counted.add(targets_of(batch, X), sums.argmax(axis=1))
+        return counted
+    if y is None:
+        raise DataError("y is missing: a confusion matrix needs the labels of the rows.")
+    labels, predicted = column_or_1d(y), forest.predict(X)
+    check_consistent_length(labels, predicted)
+    counted.add(labels, np.searchsorted(forest.classes_, predicted))
+    return counted
