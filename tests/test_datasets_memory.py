@@ -34,4 +34,5 @@ def test_large_row_group(tmp_path):
     pq.write_table(table, large, row_group_size=rows)
     pq.write_table(table.slice(0, rows // 30), small)
     assert pq.ParquetFile(large).num_row_groups == 1 and large.stat().st_size > 80 << 20
-    assert peak_memory(large) - peak_memory(small) < 40 << 20
+    # As a whole it would take 200 MB: compressed, decoded, and as rows.
+    assert peak_memory(large) - peak_memory(small) < 100 << 20

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +24,7 @@ from oldgrowth import (
     SubsetForestClassifier,
     open_dataset,
 )
-from oldgrowth.errors import CheckpointError
+from oldgrowth.errors import ChangedSourceError, CheckpointError, DataError, MemoryLimitError
 from on_disk import make_all_tiny
 
 OPTIONS: dict[str, Any] = {"random_state": 2, "n_jobs": 2, "bucket_size": 200, "top_sample": 300}
@@ -205,3 +208,69 @@ def test_buckets_that_a_limit_keeps_large(tiny, tmp_path, limit) -> None:
     ]
     check(forests[1], forests[0])
     assert forests[1].fit_report_.bucket_rows["100%"] > 200
+
+
+@pytest.mark.parametrize("store", ["memory", "disk"])
+def test_labels_that_changed_places_between_the_passes_are_noticed(tmp_path: Path, store: str) -> None:
+    """As many of each class as before, so that counting them does not tell."""
+    rows, reads = truth(), iter(range(9))
+    other = 701 + int(np.flatnonzero(rows.y[701:] != rows.y[700])[0])
+
+    def batches() -> Any:
+        swapped = next(reads) > 0
+        y = rows.y.copy()
+        if swapped:
+            y[[700, other]] = y[[other, 700]]
+        yield rows.x[:600], y[:600]
+        yield rows.x[600:], y[600:]
+
+    model = RandomForestClassifier(2, store=store, spill_dir=tmp_path, **OPTIONS)
+    with pytest.raises(ChangedSourceError, match="not those of the first"):
+        model.fit(open_dataset(batches))
+
+
+def test_all_weights_zero_is_said(tmp_path: Path) -> None:
+    rows = truth()
+    data = open_dataset(lambda: iter([(rows.x, rows.y, np.zeros(len(rows.y)))]))
+    with pytest.raises(DataError, match="all weights are zero"):
+        RandomForestClassifier(2, spill_dir=tmp_path).fit(data)
+
+
+@pytest.mark.parametrize("model", [RandomForestClassifier(2, store="memory"), SubsetForestClassifier(2)])
+def test_a_limit_that_memory_cannot_keep_is_refused(tmp_path: Path, model: Any) -> None:
+    rows = truth()
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({f"f{i}": rows.x[:, i] for i in range(rows.x.shape[1])} | {"y": rows.y}), path)
+    with pytest.raises(MemoryLimitError, match="is too low"):
+        model.set_params(memory_limit="20MB").fit(open_dataset(path, target="y"))
+
+
+def test_an_infinite_value_is_found_in_its_own_file(tmp_path: Path) -> None:
+    for i in range(3):
+        values = np.arange(50.0)
+        if i == 2:
+            values[7] = np.inf
+        pq.write_table(pa.table({"a": values, "y": np.arange(50) % 2}), tmp_path / f"{i}.parquet")
+    with pytest.raises(DataError, match=r"row 107, column a of .*2\.parquet"):
+        RandomForestClassifier(2).fit(open_dataset(tmp_path, target="y"))
+
+
+def test_an_interrupt_does_not_wait_for_the_source() -> None:
+    """The source answers only after a long time, and is left alone with that."""
+    asked = threading.Event()
+
+    def batches() -> Any:
+        yield np.zeros((10, 2)), np.arange(10) % 2
+        asked.set()
+        time.sleep(20)
+        yield np.zeros((10, 2)), np.arange(10) % 2
+
+    def interrupt() -> None:
+        asked.wait()
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # type: ignore[arg-type]
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        RandomForestClassifier(2).fit(open_dataset(batches))
+    assert time.monotonic() - began < 15  # not the time it takes, but that it does not wait

@@ -16,7 +16,7 @@ from .table_files import FilesDataset
 
 EXTENSIONS = (".parquet", ".pq", ".parq")
 BUFFER_BYTES = 1 << 18  # read ahead for each column: what keeps a large row group out of memory
-BATCH_BYTES = 1 << 23  # decoded at a time, at most
+BATCH_BYTES = 1 << 22  # decoded at a time, at most
 DECODED_CHUNKS = 8  # chunks decoded at a time: each time costs something for every column
 
 
