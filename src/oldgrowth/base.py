@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .array_rows import ArrayRows
 from .datasets.base import Batch, Dataset
 from .errors import DataError
+from .export_sklearn import sklearn_forest
 from .fit import Fitted, fit_forest
 from .forest import Forest
 from .means import limits_of
@@ -86,6 +87,35 @@ class _ForestBase(BaseEstimator):
         """
         check_is_fitted(self, "forest_")
         write_model(path, self)
+
+    def to_sklearn(self) -> Any:
+        """The same forest as a fitted scikit-learn estimator, for the tools that want one.
+
+        `predict`, `predict_proba` and the leaves that rows reach are the same, missing values included. A
+        subset forest becomes a random forest; with `voting="hard"` each leaf has its majority alone. It takes
+        10 or more times the memory, and is refused if that is beyond `memory_limit`.
+
+        Our nodes do not keep how many rows they had. In scikit-learn's place for it each leaf counts as one
+        row, and inner nodes have the mean of their leaves. Impurities are NaN, and so are the other forest's
+        importances: take them from here. shap's explanations are therefore right against a background set
+        (`TreeExplainer(model, data=background)`), not path-dependent ones, which need the rows of each node.
+
+        Returns
+        -------
+        RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier or ExtraTreesRegressor
+            Of `sklearn.ensemble`.
+
+        Examples
+        --------
+        >>> from oldgrowth import RandomForestClassifier
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = RandomForestClassifier(n_estimators=8, random_state=0).fit(X, y)
+        >>> bool((model.to_sklearn().predict_proba(X) == model.predict_proba(X)).all())
+        True
+        """
+        check_is_fitted(self, "forest_")
+        return sklearn_forest(self)
 
     def _jobs(self) -> int:
         return jobs_of(self.n_jobs)

@@ -109,8 +109,15 @@ class UnsavableError(OldgrowthError):
     """A forest holds something that its file cannot."""
 
 
+class ExportError(OldgrowthError):
+    """A forest is beyond what another format can hold."""
+
+    def __init__(self, target: str, what: str) -> None:
+        super().__init__(f"The forest cannot be given to {target}: {what}.")
+
+
 class MissingExtraError(OldgrowthError):
-    """A source needs a package that is not installed."""
+    """A source or an export needs a package that is not installed."""
 
     def __init__(self, package: str, extra: str, source: str) -> None:
         super().__init__(f"{source} needs {package}: install it with pip install 'oldgrowth[{extra}]'.")
