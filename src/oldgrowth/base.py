@@ -17,7 +17,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .array_rows import ArrayRows
 from .datasets.base import Batch, Dataset
 from .errors import DataError
+from .export_onnx import onnx_model
 from .export_sklearn import sklearn_forest
+from .export_treelite import treelite_model
 from .fit import Fitted, fit_forest
 from .forest import Forest
 from .means import limits_of
@@ -116,6 +118,35 @@ class _ForestBase(BaseEstimator):
         """
         check_is_fitted(self, "forest_")
         return sklearn_forest(self)
+
+    def to_treelite(self) -> Any:
+        """The same forest as a `treelite.Model`; needs the extra `export`.
+
+        It returns probabilities or values, and takes labels for the numbers of their classes. Give it rows as
+        float32: treelite does not round others, so that a value close to a threshold may go another way.
+        Refused beyond treelite's 2**31 - 1 nodes in a tree or `memory_limit`.
+        """
+        check_is_fitted(self, "forest_")
+        return treelite_model(self)
+
+    def to_onnx(self, path: str | PathLike[str] | None = None) -> Any:
+        """The same forest as an ONNX model; needs the extra `export`.
+
+        The input `X` is float32, NaN where a value is missing. A classifier has the outputs `label` and
+        `probabilities`, a regressor `prediction`, in float32: where two classes are closer than that can
+        tell, the label may be the other one. Refused beyond the 2 GB of an ONNX file.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            Where to save it, too; what is there is replaced.
+
+        Returns
+        -------
+        onnx.ModelProto
+        """
+        check_is_fitted(self, "forest_")
+        return onnx_model(self, path)
 
     def _jobs(self) -> int:
         return jobs_of(self.n_jobs)
