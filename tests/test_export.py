@@ -1,5 +1,6 @@
 """Forests given to scikit-learn, treelite and ONNX predict as they do here, or are refused."""
 
+import json
 import pickle
 import sys
 from pathlib import Path
@@ -225,6 +226,15 @@ def test_onnx_beyond_two_gigabytes_is_refused(name: str, monkeypatch: pytest.Mon
         model.to_onnx()
     monkeypatch.setattr("oldgrowth.export_onnx.MOST_BYTES", int(1.15 * size) + 5000)
     model.to_onnx()
+
+
+def test_treelite_says_nothing_of_what_is_not_known() -> None:
+    pytest.importorskip("treelite")
+    x, y = make_data(800, 6, 3, seed=14)
+    dumped = json.loads(fitted("ExtraTreesClassifier", x, y).to_treelite().dump_as_json())
+    keys = {key for tree in dumped["trees"] for node in tree["nodes"] for key in node}
+    assert "threshold" in keys
+    assert not keys & {"gain", "data_count", "sum_hess"}
 
 
 def test_values_beyond_float32_are_refused_by_onnx_alone() -> None:

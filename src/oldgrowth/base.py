@@ -18,7 +18,6 @@ from .array_rows import ArrayRows
 from .datasets.base import Batch, Dataset
 from .errors import DataError
 from .export_onnx import onnx_model
-from .export_sklearn import sklearn_forest
 from .export_treelite import treelite_model
 from .fit import Fitted, fit_forest
 from .forest import Forest
@@ -95,7 +94,7 @@ class _ForestBase(BaseEstimator):
 
         `predict`, `predict_proba` and the leaves that rows reach are the same, missing values included. A
         subset forest becomes a random forest; with `voting="hard"` each leaf has its majority alone. It takes
-        10 or more times the memory, and is refused if that is beyond `memory_limit`.
+        9 or more times the memory, and is refused if that is beyond `memory_limit`.
 
         Our nodes do not keep how many rows they had. In scikit-learn's place for it each leaf counts as one
         row, and inner nodes have the mean of their leaves. Impurities are NaN, and so are the other forest's
@@ -116,15 +115,21 @@ class _ForestBase(BaseEstimator):
         >>> bool((model.to_sklearn().predict_proba(X) == model.predict_proba(X)).all())
         True
         """
+        from .export_sklearn import sklearn_forest
+
         check_is_fitted(self, "forest_")
         return sklearn_forest(self)
 
     def to_treelite(self) -> Any:
         """The same forest as a `treelite.Model`; needs the extra `export`.
 
-        It returns probabilities or values, and takes labels for the numbers of their classes. Give it rows as
-        float32: treelite does not round others, so that a value close to a threshold may go another way.
-        Refused beyond treelite's 2**31 - 1 nodes in a tree or `memory_limit`.
+        It predicts values, or probabilities in the order of `classes_`, which it does not know. Give it rows
+        as float32: treelite does not round others, so that a value close to a threshold may go another way.
+        Refused with a single class, and beyond treelite's 2**31 - 1 nodes in a tree or `memory_limit`.
+
+        Returns
+        -------
+        treelite.Model
         """
         check_is_fitted(self, "forest_")
         return treelite_model(self)

@@ -1,12 +1,13 @@
 """A forest as an ONNX model: one TreeEnsembleRegressor that adds up class shares or averages values.
 
-A TreeEnsembleClassifier would add float32 numbers; this one adds up in float64, as we do.
+It adds up in float64, as we do, and takes one, two or many classes alike; an ArgMax finds the label.
 
 Needs onnx, of the extra `export`; importing this module does not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,9 @@ import numpy.typing as npt
 
 from ._version import __version__
 from .errors import ExportError, MissingExtraError
-from .export_sklearn import votes_hard
 from .forest import Forest
 from .new_file import new_file
-from .whole_trees import WholeTree, whole_sizes, whole_trees
+from .whole_trees import WholeTree, trees_of, whole_sizes
 
 MOST_BYTES = 2**31 - 1  # of a protobuf message
 # Old enough for the runtimes in use; 3 is the first of ai.onnx.ml with float64 trees.
@@ -37,7 +37,7 @@ def onnx_model(estimator: Any, path: str | PathLike[str] | None) -> Any:
     forest: Forest = estimator.forest_
     labels = _labels(estimator.classes_) if forest.n_classes else None
     _check_size(forest, 0 if labels is None else sum(len(str(label)) + 8 for label in labels))
-    graph = _graph(onnx, _tree_node(onnx, forest, votes_hard(estimator)), forest, labels)
+    graph = _graph(onnx, _tree_node(onnx, forest, trees_of(estimator)), forest, labels)
     model = onnx.helper.make_model(
         graph,
         producer_name="oldgrowth",
@@ -110,9 +110,9 @@ class _Attributes:
         return self._lists.setdefault(name, self._onnx.AttributeProto(name=name, type=kind))
 
 
-def _tree_node(onnx: Any, forest: Forest, hard: bool) -> Any:
+def _tree_node(onnx: Any, forest: Forest, trees: Iterator[WholeTree]) -> Any:
     attributes = _Attributes(onnx)
-    for number, tree in enumerate(whole_trees(forest, hard)):
+    for number, tree in enumerate(trees):
         _add_tree(attributes, number, tree, forest.n_classes > 0)
     node = onnx.helper.make_node(
         "TreeEnsembleRegressor",

@@ -1,4 +1,7 @@
-"""A forest as scikit-learn's: the same trees in scikit-learn's own arrays."""
+"""A forest as scikit-learn's: the same trees in scikit-learn's own arrays.
+
+Imported when it is needed: scikit-learn's forests take time and memory to import.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from sklearn.tree._tree import NODE_DTYPE, TREE_LEAF, TREE_UNDEFINED, Tree
 from .errors import ExportError
 from .forest import Forest
 from .memory import human_bytes, memory_limit_of, resident_memory
-from .whole_trees import WholeTree, whole_sizes, whole_trees
+from .whole_trees import WholeTree, trees_of, whole_sizes
 
 # What the other forest does not take over: threads would add up the trees in any order, so that the last bit
 # of a prediction varies, and there are no out-of-bag predictions.
@@ -33,12 +36,8 @@ def sklearn_forest(estimator: Any) -> Any:
     model.estimator_ = model.estimator
     if is_classifier(estimator):
         model.classes_, model.n_classes_ = estimator.classes_, forest.n_classes
-    model.estimators_ = [_tree_estimator(model, tree) for tree in whole_trees(forest, votes_hard(estimator))]
+    model.estimators_ = [_tree_estimator(model, tree) for tree in trees_of(estimator)]
     return model
-
-
-def votes_hard(estimator: Any) -> bool:
-    return getattr(estimator, "voting", "soft") == "hard"
 
 
 def _check_memory(forest: Forest, memory_limit: Any) -> None:

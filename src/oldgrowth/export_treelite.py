@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .errors import ExportError, MissingExtraError
-from .export_sklearn import sklearn_forest
 from .whole_trees import whole_sizes
 
 _OLDEST = (4, 8)  # earlier ones send missing values the other way
+# Whether nodes have what ours do not keep.
+_UNKNOWN = ("gain_present", "data_count_present", "sum_hess_present")
 MOST_NODES = 2**31 - 1  # treelite numbers the nodes of a tree with 32 bits
 
 
@@ -32,4 +35,11 @@ def treelite_model(estimator: Any) -> Any:
             f"a tree has {largest:,} nodes, and treelite holds {MOST_NODES:,} in a tree. Grow smaller trees, "
             "as with min_samples_leaf",
         )
-    return treelite.sklearn.import_model(sklearn_forest(estimator))
+    from .export_sklearn import sklearn_forest
+
+    model = treelite.sklearn.import_model(sklearn_forest(estimator))
+    for number in range(model.num_tree):
+        tree = model.get_tree_accessor(number)
+        for name in _UNKNOWN:
+            tree.set_field(name, np.zeros_like(tree.get_field(name)))
+    return model

@@ -49,6 +49,11 @@ class WholeTree:
         return found
 
 
+def trees_of(estimator: Any) -> Iterator[WholeTree]:
+    """Trees whose mean is what the estimator predicts, by shares or by votes."""
+    return whole_trees(estimator.forest_, hard=getattr(estimator, "voting", "soft") == "hard")
+
+
 def whole_trees(forest: Forest, hard: bool = False) -> Iterator[WholeTree]:
     """The trees in the order of `apply`; if `hard`, a leaf has its largest class alone."""
     for top, trees in enumerate(forest.trees_of_top.tolist()):
@@ -125,10 +130,12 @@ def _decoded(
     is_leaf = nodes >= _LEAF
     bits = feature_bits(forest.n_features)
     feature = (nodes >> np.uint64(32)).astype(np.int64) & ((1 << bits) - 1)
+    threshold = np.where(is_leaf, 0, nodes & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32)
     return WholeTree(
         is_leaf=is_leaf,
         feature=np.where(is_leaf, 0, feature),
-        threshold=np.where(is_leaf, 0, nodes & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32),
+        # Infinity lets all but missing values go left; the largest number does it, too, and can be written.
+        threshold=np.minimum(threshold, np.finfo(np.float32).max),
         missing_left=(nodes >> np.uint64(32 + bits) & np.uint64(1)).astype(bool) & ~is_leaf,
         left=np.arange(len(nodes)) + ~is_leaf,
         right=right,
