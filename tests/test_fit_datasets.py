@@ -213,20 +213,21 @@ def test_buckets_that_a_limit_keeps_large(tiny, tmp_path, limit) -> None:
 @pytest.mark.parametrize("store", ["memory", "disk"])
 def test_labels_that_changed_places_between_the_passes_are_noticed(tmp_path: Path, store: str) -> None:
     """As many of each class as before, so that counting them does not tell."""
-    rows, reads = truth(), iter(range(9))
+    rows, reads = truth(), iter([False] * 9)
     other = 701 + int(np.flatnonzero(rows.y[701:] != rows.y[700])[0])
 
     def batches() -> Any:
-        swapped = next(reads) > 0
         y = rows.y.copy()
-        if swapped:
+        if next(reads):
             y[[700, other]] = y[[other, 700]]
         yield rows.x[:600], y[:600]
         yield rows.x[600:], y[600:]
 
     model = RandomForestClassifier(2, store=store, spill_dir=tmp_path, **OPTIONS)
+    data = open_dataset(batches)
+    reads = iter([False] + [True] * 9)  # it was looked at when it was opened
     with pytest.raises(ChangedSourceError, match="not those of the first"):
-        model.fit(open_dataset(batches))
+        model.fit(data)
 
 
 def test_all_weights_zero_is_said(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .array_rows import ArrayRows
 from .datasets.base import Batch, Dataset
 from .errors import DataError
+from .export_onnx import onnx_model
+from .export_treelite import treelite_model
 from .fit import Fitted, fit_forest
 from .forest import Forest
 from .means import limits_of
@@ -88,6 +90,70 @@ class _ForestBase(BaseEstimator):
         """
         check_is_fitted(self, "forest_")
         write_model(path, self)
+
+    def to_sklearn(self) -> Any:
+        """The same forest as a fitted scikit-learn estimator, for the tools that want one.
+
+        `predict`, `predict_proba` and the leaves that rows reach are the same, missing values included. A
+        subset forest becomes a random forest; with `voting="hard"` each leaf has its majority alone. It takes
+        9 or more times the memory, and is refused if that is beyond `memory_limit`.
+
+        Our nodes do not keep how many rows they had. In scikit-learn's place for it each leaf counts as one
+        row, and inner nodes have the mean of their leaves. Impurities are NaN, and so are the other forest's
+        importances: take them from here. shap's explanations are therefore right against a background set
+        (`TreeExplainer(model, data=background)`), not path-dependent ones, which need the rows of each node.
+
+        Returns
+        -------
+        RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier or ExtraTreesRegressor
+            Of `sklearn.ensemble`.
+
+        Examples
+        --------
+        >>> from oldgrowth import RandomForestClassifier
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = RandomForestClassifier(n_estimators=8, random_state=0).fit(X, y)
+        >>> bool((model.to_sklearn().predict_proba(X) == model.predict_proba(X)).all())
+        True
+        """
+        from .export_sklearn import sklearn_forest
+
+        check_is_fitted(self, "forest_")
+        return sklearn_forest(self)
+
+    def to_treelite(self) -> Any:
+        """The same forest as a `treelite.Model`; needs the extra `export`.
+
+        It predicts values, or probabilities in the order of `classes_`, which it does not know. Give it rows
+        as float32: treelite does not round others, so that a value close to a threshold may go another way.
+        Refused with a single class, and beyond treelite's 2**31 - 1 nodes in a tree or `memory_limit`.
+
+        Returns
+        -------
+        treelite.Model
+        """
+        check_is_fitted(self, "forest_")
+        return treelite_model(self)
+
+    def to_onnx(self, path: str | PathLike[str] | None = None) -> Any:
+        """The same forest as an ONNX model; needs the extra `export`.
+
+        The input `X` is float32, NaN where a value is missing. A classifier has the outputs `label` and
+        `probabilities`, a regressor `prediction`, in float32: where two classes are closer than that can
+        tell, the label may be the other one. Refused beyond the 2 GB of an ONNX file.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            Where to save it, too; what is there is replaced.
+
+        Returns
+        -------
+        onnx.ModelProto
+        """
+        check_is_fitted(self, "forest_")
+        return onnx_model(self, path)
 
     def _jobs(self) -> int:
         return jobs_of(self.n_jobs)

@@ -109,6 +109,13 @@ class UnsavableError(OldgrowthError):
     """A forest holds something that its file cannot."""
 
 
+class ExportError(OldgrowthError):
+    """A forest is beyond what another format can hold."""
+
+    def __init__(self, target: str, what: str) -> None:
+        super().__init__(f"The forest cannot be given to {target}: {what}.")
+
+
 class MissingExtraError(OldgrowthError):
     """Something needs a package that is not installed."""
 
