@@ -190,7 +190,7 @@ class _NotWanted(BaseException):
 
 
 def _end(thread: Thread) -> None:
-    """End a thread that reads ahead; one that waits for its source ends when that answers, and nobody waits."""
+    """End a thread that reads ahead; one that waits for its source ends when that answers: nobody waits."""
     thread.join(_ENDS_BY_ITSELF)
     if thread.is_alive() and thread.ident is not None:
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(_NotWanted))
