@@ -13,8 +13,9 @@
 namespace oldgrowth {
 namespace {
 
-// Rows taken at a time: enough of them share a bucket that its trees are worth loading.
-constexpr std::size_t kBatch = 65536;
+// Rows taken at a time: enough of them share a bucket that its trees are worth loading, but half as many bytes
+// as the trees have at most, so that they do not drive each other out of the cache.
+constexpr std::size_t kFewestRows = 16384, kMostRows = 65536;
 // Rows of one bucket that go through its trees together, and how many of the trees.
 constexpr std::size_t kBlock = 512;
 constexpr std::size_t kTrees = 8;
@@ -135,7 +136,9 @@ class Batch {
 // Batch after batch, as visit(number of the batch's first row, BlockLeaves).
 template <class Leaf, class Visit>
 void visit_leaves(const Forest& forest, const RowsIn& rows, const Visit& visit) {
-  const std::size_t at_once = rows.let_go ? std::max<std::size_t>(rows.n, 1) : kBatch;
+  const std::size_t worth = forest.nodes.size_bytes() / (2 * sizeof(float) * forest.n_features);
+  const std::size_t at_once =
+      rows.let_go ? std::max<std::size_t>(rows.n, 1) : std::clamp(worth, kFewestRows, kMostRows);
   for (std::size_t first = 0; first < rows.n; first += at_once) {
     const auto shown = [&](const BlockLeaves<Leaf>& block) { visit(first, block); };
     Batch<Leaf, decltype(shown)>(forest, rows, first, std::min(at_once, rows.n - first), shown).run();
