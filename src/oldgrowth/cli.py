@@ -250,8 +250,10 @@ def _run(arguments: Sequence[str] | None, state: State) -> int:
         error.show()
         return error.exit_code
     except click.Abort as abort:
-        notes = getattr(abort.__context__, "__notes__", ["Interrupted."])  # what the fit said of the way on
-        click.echo(f"oldgrowth: {' '.join(notes)}", err=True)
+        click.echo("oldgrowth: interrupted.", err=True)
+        for note in getattr(abort.__context__, "__notes__", []):
+            if "checkpoint_dir=" in note:  # the way on, which a quiet fit has not said
+                click.echo(f"oldgrowth: {note}", err=True)
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - whatever fails, a person at a terminal wants a sentence
         if state.debug:
