@@ -200,7 +200,9 @@ def assemble(
         "table": table.array(),
         "tree_crc": crcs,
     }
-    forest = Forest(n_features, n_classes, arrays, trusted=True, mapped=space is not None)
+    on_disk = space is not None  # and perhaps larger than memory: it is not read again
+    forest = Forest(n_features, n_classes, arrays, trusted=on_disk, mapped=on_disk)
+    forest.check()
     return Assembled(forest, _mean_gain(gains), max(size.depth for size in sizes))
 
 
