@@ -205,6 +205,17 @@ def test_interrupt_is_130(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     assert capsys.readouterr().err.strip() == "oldgrowth: interrupted."
 
 
+def test_an_interrupt_says_the_way_on(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop = KeyboardInterrupt()
+    stop.add_note("Call fit again with checkpoint_dir='there' to go on.")
+    fail_with(monkeypatch, stop)
+    assert run(["demo"]) == 130
+    said = capsys.readouterr().err.splitlines()
+    assert said[-1] == "oldgrowth: Call fit again with checkpoint_dir='there' to go on."
+
+
 def running_demo(*options: str) -> subprocess.Popen[str]:
     script = "from oldgrowth.cli import main; print('ready', flush=True); main()"
     command = [sys.executable, "-c", script, "demo", *options]
