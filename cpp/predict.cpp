@@ -16,9 +16,10 @@ namespace {
 // Rows taken at a time: enough of them share a bucket that its trees are worth loading, but half as many bytes
 // as the trees have at most, so that they do not drive each other out of the cache.
 constexpr std::size_t kFewestRows = 16384, kMostRows = 65536;
-// Rows of one bucket that go through its trees together, and how many of the trees.
-constexpr std::size_t kBlock = 512;
+// How many of a bucket's trees a block of rows goes through before its leaves are looked at.
 constexpr std::size_t kTrees = 8;
+// How many top trees a block of rows goes through while its columns are there.
+constexpr std::size_t kTops = 8;
 // Rows of more features than this stay where they are: a tree looks at too few of them to be worth a copy.
 constexpr std::size_t kFeaturesWorthCopying = 64;
 // How far ahead the rows of a bucket are fetched, which lie anywhere.
@@ -58,14 +59,17 @@ class Batch {
         all_{rows.x + first * forest.n_features, forest.n_features, nullptr, n, rows.may_miss},
         let_go_(rows.let_go),
         visit_(visit),
-        buckets_(n),
+        tops_at_once_(rows.let_go ? 1 : std::min(kTops, forest.n_tops())),
+        buckets_(n * tops_at_once_),
         rows_(n),
         copies_(forest.n_features <= kFeaturesWorthCopying ? std::min(n, kBlock) * forest.n_features : 0),
+        columns_(!copies_.empty() && has_first_levels() && !rows.may_miss ? kColumn * forest.n_features : 0),
         leaves_(kBlock * kTrees) {}
 
   void run() {
     for (std::size_t top = 0; top < forest_.n_tops(); ++top) {
-      group_by_bucket(top);
+      if (top % tops_at_once_ == 0) route_rows(top, std::min(tops_at_once_, forest_.n_tops() - top));
+      group_by_bucket(top, buckets_.data() + top % tops_at_once_ * all_.n);
       for (std::size_t b = 0, first = 0; b + 1 < end_.size(); first = end_[b++]) {
         for (std::size_t at = first; at < end_[b]; at += kBlock)
           run_block(top, b, at, std::min(kBlock, end_[b] - at), at == first ? end_[b] - first : 0);
@@ -75,14 +79,24 @@ class Batch {
   }
 
  private:
+  // Fills buckets_ with the buckets of all rows in some top trees, one tree behind the other.
+  void route_rows(std::size_t first_top, std::size_t tops) {
+    for (std::size_t at = 0; at < all_.n; at += kBlock) {
+      const RowList block =
+          with_columns({all_.x + at * all_.stride, all_.stride, nullptr, std::min(kBlock, all_.n - at), all_.may_miss});
+      for (std::size_t t = 0; t < tops; ++t)
+        route(format_, forest_.top_nodes.data() + forest_.top_start[first_top + t], block,
+              buckets_.data() + t * all_.n + at);
+    }
+  }
+
   // Fills rows_ with all rows in the order of their buckets, and end_ with where each bucket's end.
-  void group_by_bucket(std::size_t top) {
+  void group_by_bucket(std::size_t top, const std::uint32_t* buckets) {
     const std::size_t n_buckets = forest_.bucket_start[top + 1] - forest_.bucket_start[top];
-    route(format_, forest_.top_nodes.data() + forest_.top_start[top], all_, buckets_.data());
     end_.assign(n_buckets + 1, 0);
-    for (const std::uint32_t b : buckets_) ++end_[b + 1];
+    for (std::size_t i = 0; i < all_.n; ++i) ++end_[buckets[i] + 1];
     for (std::size_t b = 0; b < n_buckets; ++b) end_[b + 1] += end_[b];
-    for (std::size_t i = 0; i < buckets_.size(); ++i) rows_[end_[buckets_[i]]++] = static_cast<std::uint32_t>(i);
+    for (std::size_t i = 0; i < all_.n; ++i) rows_[end_[buckets[i]]++] = static_cast<std::uint32_t>(i);
   }
 
   // All nodes of the bottom trees of a bucket.
@@ -119,7 +133,15 @@ class Batch {
       if (at + i + kAhead < rows_.size()) fetch(all_.x + rows_[at + i + kAhead] * width, width * sizeof(float));
       std::memcpy(copies_.data() + i * width, all_.x + rows_[at + i] * width, width * sizeof(float));
     }
-    return {copies_.data(), width, nullptr, n, all_.may_miss};
+    return with_columns({copies_.data(), width, nullptr, n, all_.may_miss});
+  }
+
+  // The same rows, by columns too if that is of use.
+  RowList with_columns(RowList list) {
+    if (columns_.empty()) return list;
+    transpose(list.x, list.stride, list.n, list.stride, columns_.data());
+    list.columns = columns_.data();
+    return list;
   }
 
   const Forest& forest_;
@@ -127,9 +149,10 @@ class Batch {
   RowList all_;
   bool let_go_;
   const Visit& visit_;
+  std::size_t tops_at_once_;
   std::vector<std::uint32_t> buckets_, rows_;
   std::vector<std::size_t> end_;
-  std::vector<float> copies_;
+  std::vector<float> copies_, columns_;
   std::vector<Leaf> leaves_;
 };
 
@@ -145,35 +168,43 @@ void visit_leaves(const Forest& forest, const RowsIn& rows, const Visit& visit) 
   }
 }
 
-// Adds what a leaf says of its row.
-inline void add_leaf(const Forest& forest, std::size_t bottom, Node leaf, bool hard, double* sum) {
-  const std::size_t k = forest.n_classes;
-  if (k == 0) {
-    *sum += leaf_value(leaf);
-  } else if ((leaf & kMixedBit) == 0) {
+// What a class leaf says of a row, added to its sums.
+inline void add_class_leaf(const Forest& forest, std::size_t bottom, Node leaf, bool hard, double* sum) {
+  if ((leaf & kMixedBit) == 0) {
     sum[payload(leaf)] += 1;
-  } else {
-    const float* shares = forest.table.data() + (forest.table_start[bottom] + (payload(leaf) & ~kMixedBit)) * k;
-    if (hard)
-      sum[std::max_element(shares, shares + k) - shares] += 1;
-    else
-      for (std::size_t c = 0; c < k; ++c) sum[c] += static_cast<double>(shares[c]);
+    return;
   }
+  const std::size_t k = forest.n_classes;
+  const float* shares = forest.table.data() + (forest.table_start[bottom] + (payload(leaf) & ~kMixedBit)) * k;
+  if (hard)
+    sum[std::max_element(shares, shares + k) - shares] += 1;
+  else
+    for (std::size_t c = 0; c < k; ++c) sum[c] += static_cast<double>(shares[c]);
 }
 
-}  // namespace
-
-void predict_sums(const Forest& forest, const RowsIn& rows, bool hard, double* sums) {
+// Visits all leaves as add(bottom tree, leaf, sums of its row).
+template <class Add>
+void add_leaves(const Forest& forest, const RowsIn& rows, double* sums, const Add& add) {
   const std::size_t k = forest.outputs();
-  std::fill_n(sums, rows.n * k, 0.0);
   visit_leaves<Node>(forest, rows, [&](std::size_t start, const BlockLeaves<Node>& block) {
     double* out = sums + start * k;
     for (std::size_t i = 0; i < block.n; ++i) {
       if (i + kAhead < block.n) __builtin_prefetch(out + block.rows[i + kAhead] * k, 1);
       double* sum = out + block.rows[i] * k;
-      for (std::size_t j = 0; j < block.trees; ++j) add_leaf(forest, block.bottom + j, block.leaf(i, j), hard, sum);
+      for (std::size_t j = 0; j < block.trees; ++j) add(block.bottom + j, block.leaf(i, j), sum);
     }
   });
+}
+
+}  // namespace
+
+void predict_sums(const Forest& forest, const RowsIn& rows, bool hard, double* sums) {
+  std::fill_n(sums, rows.n * forest.outputs(), 0.0);
+  if (forest.n_classes == 0)
+    add_leaves(forest, rows, sums, [](std::size_t, Node leaf, double* sum) { *sum += leaf_value(leaf); });
+  else
+    add_leaves(forest, rows, sums,
+               [&](std::size_t bottom, Node leaf, double* sum) { add_class_leaf(forest, bottom, leaf, hard, sum); });
 }
 
 void apply(const Forest& forest, const RowsIn& rows, std::int64_t* leaves) {

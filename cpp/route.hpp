@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "first_levels.hpp"
 #include "node.hpp"
 
 namespace oldgrowth {
@@ -15,6 +16,8 @@ struct RowList {
   const std::uint32_t* rows;
   std::size_t n;
   bool may_miss;  // there are NaN among the values
+  // The same values by columns, of at most kBlock rows, or nullptr.
+  const float* columns = nullptr;
 };
 
 // The leaf of each row: its index in `nodes`, or the node itself.
