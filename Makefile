@@ -30,6 +30,7 @@ torture: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/compare.py $(if $(DATA),--data $(DATA))
+	$(BIN)/python benchmarks/model_file.py $(if $(DATA),--data $(DATA))
 
 bench-scale: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/scale.py $(SCALE)

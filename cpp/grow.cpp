@@ -351,7 +351,7 @@ GrownTree grow_tree(const Bucket& bucket, const std::vector<double>& row_weights
       break;
   }
   TreeRules scaled = rules;
-  if (rules.top_tree) scaled.impurity_scale = variance(bucket.values, row_weights);
+  if (rules.balance > 0) scaled.impurity_scale = variance(bucket.values, row_weights);
   if (!(scaled.impurity_scale > 0)) scaled.impurity_scale = 1;
   return grow_bucket<ValueStats>(bucket, row_weights, scaled, key, depth);
 }

@@ -43,6 +43,20 @@ def test_compare(tmp_path: Path) -> None:
     assert (tmp_path / "compare-2000-rows.png").read_bytes().startswith(PNG)
 
 
+def test_model_file(tmp_path: Path) -> None:
+    arguments = ["--rows", "3000", "--size", "2000000", "--repeats", "1", "--output", str(tmp_path)]
+    command = [sys.executable, str(BENCHMARKS / "model_file.py"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "bytes a node" in done.stdout and "speed with the limit" in done.stdout
+    result = json.loads((tmp_path / "model_file-small.json").read_text())
+    assert 8 < result["generated"]["bytes_per_node"] < result["generated"]["rival_bytes_per_node"]
+    large = result["large"]
+    assert large["bytes"] >= 2_000_000
+    assert large["limit"] == large["bytes"] // 4
+    assert [len(large[name]) for name in ("cold", "open", "whole", "limited")] == [1] * 4
+
+
 def test_sweep_and_its_resumption(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = [
         "--rows",

@@ -419,6 +419,8 @@ BAD_PARAMETERS = [
     {"top_max_features": "many"},
     {"balance": 1.5},
     {"balance": "even"},
+    {"bottom_balance": -0.1},
+    {"bottom_balance": "auto"},
     {"chunk_size": 0},
     {"voting": "loud"},
     {"verbose": -1},

@@ -1,8 +1,9 @@
 """Stage 4: tasks for buckets of any size, and trees that depend on neither tasks nor neighbours."""
 
 import numpy as np
+import pytest
 
-from oldgrowth import RandomForestClassifier
+from oldgrowth import RandomForestClassifier, RandomForestRegressor
 from oldgrowth.grow import tasks_of
 from oldgrowth.top_tree import TopTree, only_bucket
 from stages import small_data, small_plan
@@ -52,3 +53,16 @@ def test_a_bucket_in_which_no_row_was_drawn_is_grown_on_all() -> None:
     model.fit(x, np.arange(40) % 2)
     assert set(model.predict(x)) == {0, 1}
     assert np.isfinite(model.predict_proba(x)).all()
+
+
+@pytest.mark.parametrize("forest", [RandomForestClassifier, RandomForestRegressor])
+def test_balanced_bottom_trees_split_evenly_down_to_pure_leaves(forest: type) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2048, 4)).astype(np.float32)
+    y = rng.integers(0, 2, 2048)
+    shared = {"n_estimators": 1, "bootstrap": False, "random_state": 0}
+    even = forest(bottom_balance=1, **shared).fit(x, y)
+    assert even.fit_report_.depth == 11
+    assert (even.predict(x) == y).all()
+    depths = [forest(bottom_balance=b, **shared).fit(x, y).fit_report_.depth for b in (0, 0.1)]
+    assert depths[0] > depths[1] > 11

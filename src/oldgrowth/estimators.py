@@ -58,6 +58,8 @@ class RandomForestClassifier(Classifier):
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
         Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. "auto" is 0.
+    bottom_balance : float, default 0.0
+        The same in bottom trees, to study it: ordinary trees have 0.
     store : str, default "auto"
         Where buckets are kept: "memory", "disk", or "auto": in memory if all fits the limit.
     memory_limit : int | float | str, default "auto"
@@ -124,6 +126,7 @@ class RandomForestClassifier(Classifier):
         top_sample: int | str = "auto",
         top_max_features: int | float | str | None = "auto",
         balance: float | str = "auto",
+        bottom_balance: float = 0.0,
         store: str = "auto",
         memory_limit: int | float | str = "auto",
         spill_dir: str | PathLike[str] | None = None,
@@ -182,6 +185,8 @@ class RandomForestRegressor(Regressor):
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
         Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. "auto" is 0.
+    bottom_balance : float, default 0.0
+        The same in bottom trees, to study it: ordinary trees have 0.
     store : str, default "auto"
         Where buckets are kept: "memory", "disk", or "auto": in memory if all fits the limit.
     memory_limit : int | float | str, default "auto"
@@ -243,6 +248,7 @@ class RandomForestRegressor(Regressor):
         top_sample: int | str = "auto",
         top_max_features: int | float | str | None = "auto",
         balance: float | str = "auto",
+        bottom_balance: float = 0.0,
         store: str = "auto",
         memory_limit: int | float | str = "auto",
         spill_dir: str | PathLike[str] | None = None,
@@ -301,6 +307,8 @@ class ExtraTreesClassifier(Classifier):
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
         Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. "auto" is 0.
+    bottom_balance : float, default 0.0
+        The same in bottom trees, to study it: ordinary trees have 0.
     store : str, default "auto"
         Where buckets are kept: "memory", "disk", or "auto": in memory if all fits the limit.
     memory_limit : int | float | str, default "auto"
@@ -369,6 +377,7 @@ class ExtraTreesClassifier(Classifier):
         top_sample: int | str = "auto",
         top_max_features: int | float | str | None = "auto",
         balance: float | str = "auto",
+        bottom_balance: float = 0.0,
         store: str = "auto",
         memory_limit: int | float | str = "auto",
         spill_dir: str | PathLike[str] | None = None,
@@ -426,6 +435,8 @@ class ExtraTreesRegressor(Regressor):
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
         Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. "auto" is 0.
+    bottom_balance : float, default 0.0
+        The same in bottom trees, to study it: ordinary trees have 0.
     store : str, default "auto"
         Where buckets are kept: "memory", "disk", or "auto": in memory if all fits the limit.
     memory_limit : int | float | str, default "auto"
@@ -489,6 +500,7 @@ class ExtraTreesRegressor(Regressor):
         top_sample: int | str = "auto",
         top_max_features: int | float | str | None = "auto",
         balance: float | str = "auto",
+        bottom_balance: float = 0.0,
         store: str = "auto",
         memory_limit: int | float | str = "auto",
         spill_dir: str | PathLike[str] | None = None,

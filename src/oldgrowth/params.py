@@ -134,6 +134,7 @@ def make_plan(
         top_sample=top_sample,
         top_max_features=features_per_split("top_max_features", top_max_features, d),
         balance=balance,
+        bottom_balance=real("bottom_balance", params.get("bottom_balance", 0.0), 0, 1),
         criterion=criterion,
         n_classes=n_classes,
         max_features=max_features,

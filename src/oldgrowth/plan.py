@@ -34,6 +34,7 @@ class Plan:
     top_sample: int
     top_max_features: int
     balance: float
+    bottom_balance: float
     criterion: str
     n_classes: int
     max_features: int
@@ -110,6 +111,7 @@ class Plan:
         rules.total_weight = self.total_weight
         rules.random_thresholds = self.random_thresholds
         rules.target_scale = self.target_scale
+        rules.balance = self.bottom_balance
         return rules
 
 
