@@ -1,4 +1,4 @@
-"""The forest as a file: bytes a node, opening a large model, predicting with less memory than it has, one row.
+"""The forest as a file: bytes a node, opening a large one, predicting with less memory than it has, one row.
 
     python benchmarks/model_file.py --data DIR            a model of 1 GB; some minutes
     python benchmarks/model_file.py --rows 20000 --size 20000000
@@ -64,9 +64,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, help="training rows of a scaled-down run")
     parser.add_argument("--size", type=int, default=10**9, help="bytes of the large model, at least")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument(
-        "--directory", type=Path, help="for the models; the system's temporary one by default"
-    )
+    parser.add_argument("--directory", type=Path, help="for the models, instead of the system's")
     parser.add_argument("--output", type=Path, default=HERE / "results")
     return parser.parse_args()
 

@@ -1,8 +1,8 @@
 """What the experiments share: their options, a journal of finished runs, tables and plots.
 
-An experiment is a script with `main(arguments)`: it makes a Runner, asks it for runs, and shows what came out. A
-finished run is in the journal and not run again, so that an experiment can be interrupted at any time, and its
-tables and plots are made from the journal alone.
+An experiment is a script with `main(arguments)`: it makes a Runner, asks it for runs, and shows what came
+out. A finished run is in the journal and not run again, so that an experiment can be interrupted at any time,
+and its tables and plots are made from the journal alone.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def parse(doc: str, arguments: list[str] | None = None) -> Options:
 
 
 class Runner:
-    """The runs of one experiment, in `name`.jsonl, and what is shown of them, in `name`.md and results-`name`.png."""
+    """The runs of one experiment, `name`.jsonl, and what is shown of them: `name`.md, results-`name`.png."""
 
     def __init__(self, name: str, options: Options) -> None:
         self.options = options
