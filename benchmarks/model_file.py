@@ -114,7 +114,7 @@ def large_model(split: Split, folder: Path, size: int, repeats: int) -> dict[str
         forget(path)
         runs["cold"].append(worker(common | {"what": "open"}))
         runs["open"].append(worker(common | {"what": "open"}))
-        runs["whole"].append(worker(common | {"what": "predict", "memory_limit": None}))
+        runs["whole"].append(worker(common | {"what": "predict", "memory_limit": "auto"}))
         runs["limited"].append(worker(common | {"what": "predict", "memory_limit": bytes_ // 4}))
     assert len({run["sum"] for run in runs["whole"] + runs["limited"]}) == 1, "predictions differ"
     return {"bytes": bytes_, "trees": trees, "rows": len(split.x_test), "limit": bytes_ // 4} | runs

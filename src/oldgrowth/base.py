@@ -25,7 +25,7 @@ from .means import limits_of
 from .model_file import write_model
 from .oob_scores import OobScorer
 from .params import Planner, jobs_of
-from .predict import apply, predict_sums
+from .predict import ROWS_WORTH_A_THREAD, apply, predict_sums
 from .report import FitReport
 from .streamed_rows import StreamedRows
 from .streaming import columns_for, must_let_go, predict_batches, room_for, targets_of
@@ -59,11 +59,13 @@ class _ForestBase(BaseEstimator):
             dataset = columns_for(X, self.n_features_in_, self._names())
             room = room_for(self.forest_, self.memory_limit)
             batches = dataset.batches(room.rows)
-            parts = [apply(self.forest_, batch.x, self._jobs(), None, room.let_go) for batch in batches]
+            parts = [
+                apply(self.forest_, batch.x, self._jobs(len(batch.x)), None, room.let_go) for batch in batches
+            ]
             return np.concatenate(parts)
         x = self._check_rows(X)
         let_go = must_let_go(self.forest_, self.memory_limit)
-        return apply(self.forest_, x, self._jobs(), self._names(), let_go)
+        return apply(self.forest_, x, self._jobs(len(x)), self._names(), let_go)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Save the fitted forest to a file that `oldgrowth.load` reads, here or elsewhere.
@@ -155,13 +157,16 @@ class _ForestBase(BaseEstimator):
         check_is_fitted(self, "forest_")
         return onnx_model(self, path)
 
-    def _jobs(self) -> int:
-        return jobs_of(self.n_jobs)
+    def _jobs(self, n_rows: int) -> int:
+        """Threads for these rows; counting the cores takes longer than predicting a row."""
+        return 1 if n_rows < ROWS_WORTH_A_THREAD else jobs_of(self.n_jobs)
 
     def _names(self) -> npt.NDArray[np.object_] | None:
         return getattr(self, "feature_names_in_", None)
 
     def _check_rows(self, X: Any) -> npt.NDArray[np.generic]:
+        if self._is_plain(X):
+            return X
         check_is_fitted(self, "forest_")
         _refuse_paths(X)
         x: npt.NDArray[np.generic] = validate_data(
@@ -169,19 +174,31 @@ class _ForestBase(BaseEstimator):
         )
         return x
 
+    def _is_plain(self, X: Any) -> bool:
+        """Whether X is an array with which nothing can be wrong, as single rows to predict are in a hurry."""
+        return (
+            type(X) is np.ndarray
+            and X.ndim == 2
+            and X.dtype.kind in "fiu"
+            and X.shape[0] > 0
+            and hasattr(self, "forest_")
+            and X.shape[1] == self.n_features_in_
+            and self._names() is None
+        )
+
     def _sums(self, X: Any, hard: bool = False) -> npt.NDArray[np.float64]:
         if isinstance(X, Dataset):
             return np.concatenate([sums for _, sums in self._summed(X, hard)])
         x = self._check_rows(X)
         let_go = must_let_go(self.forest_, self.memory_limit)
-        return predict_sums(self.forest_, x, self._jobs(), hard, self._names(), let_go)
+        return predict_sums(self.forest_, x, self._jobs(len(x)), hard, self._names(), let_go)
 
     def _summed(self, dataset: Dataset, hard: bool) -> Iterator[tuple[Batch, npt.NDArray[np.float64]]]:
         """The batches of a dataset, each with the sums over the trees."""
         check_is_fitted(self, "forest_")
         dataset = columns_for(dataset, self.n_features_in_, self._names())
         room = room_for(self.forest_, self.memory_limit)
-        return predict_batches(self.forest_, dataset, room, self._jobs(), hard)
+        return predict_batches(self.forest_, dataset, room, jobs_of(self.n_jobs), hard)
 
     def _check_training_data(
         self, X: Any, y: Any, sample_weight: Any, numeric: bool

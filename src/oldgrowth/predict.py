@@ -14,7 +14,7 @@ from .forest import Forest
 # Rows converted at a time, so that a copy of X is never larger than this; a multiple of the core's batch.
 _ROWS_AT_A_TIME = 65_536
 # Fewer rows than this are predicted without starting threads.
-_ROWS_WORTH_A_THREAD = 1024
+ROWS_WORTH_A_THREAD = 1024
 
 
 def _over_rows(
@@ -24,7 +24,7 @@ def _over_rows(
     names: npt.NDArray[np.object_] | None,
     let_go: bool,
 ) -> None:
-    jobs = max(1, min(n_jobs, len(x) // _ROWS_WORTH_A_THREAD))
+    jobs = max(1, min(n_jobs, len(x) // ROWS_WORTH_A_THREAD))
     step = max(1, -(-len(x) // jobs))
     if not let_go:  # else each part reads all of the forest
         step = min(_ROWS_AT_A_TIME, step)
