@@ -326,7 +326,7 @@ void bind_forest(nb::module_& m) {
                                 span_of(table),
                                 span_of(tree_crc)};
             const std::string wrong = trusted ? "" : check_frame(forest);
-            if (!wrong.empty()) throw nb::value_error(("the forest is corrupted: " + wrong).c_str());
+            if (!wrong.empty()) throw nb::value_error(wrong.c_str());
             new (self) OwnedForest{top_nodes,  top_start,   bucket_start, trees_of_top, bottom_start, nodes,
                                    node_start, table_start, table,        tree_crc,     forest,       nullptr};
             if (trusted) return;

@@ -39,27 +39,35 @@ bool tree_ok(std::span<const Node> nodes, const NodeFormat& format, std::uint32_
 
 std::string check_frame(const Forest& forest) {
   const std::size_t tops = forest.n_tops();
-  if (forest.n_features == 0 || forest.n_features > kMaxFeatures) return "number of features";
+  if (forest.n_features == 0 || forest.n_features > kMaxFeatures) return "meta: number of features";
   if (tops == 0 || forest.top_start.size() != tops + 1 || forest.bucket_start.size() != tops + 1 ||
       forest.bottom_start.size() != tops + 1)
-    return "number of top trees";
-  if (!rises(forest.top_start, forest.top_nodes.size())) return "first nodes of the top trees";
-  if (!rises(forest.bucket_start, forest.bucket_start.back())) return "first buckets of the top trees";
+    return "trees_of_top: number of top trees";
+  if (!rises(forest.top_start, forest.top_nodes.size())) return "top_start: first nodes of the top trees";
+  if (!rises(forest.bucket_start, forest.bucket_start.back())) return "bucket_start: first buckets of the top trees";
   if (forest.node_start.size() != forest.table_start.size() || forest.node_start.size() != forest.tree_crc.size() + 1)
-    return "number of bottom trees";
-  if (!rises(forest.bottom_start, forest.node_start.size() - 1)) return "first bottom trees of the top trees";
-  if (!rises(forest.node_start, forest.nodes.size())) return "first nodes of the bottom trees";
+    return "node_start: number of bottom trees";
+  if (!rises(forest.bottom_start, forest.node_start.size() - 1))
+    return "bottom_start: first bottom trees of the top trees";
+  if (!rises(forest.node_start, forest.nodes.size())) return "node_start: first nodes of the bottom trees";
   if (forest.table.size() % forest.outputs() != 0 || !rises(forest.table_start, forest.table.size() / forest.outputs()))
-    return "rows of the leaf table";
+    return "table_start: rows of the leaf table";
   const NodeFormat format(forest.n_features);
   for (std::size_t t = 0; t < tops; ++t) {
     const std::uint64_t buckets = forest.bucket_start[t + 1] - forest.bucket_start[t];
     const std::uint64_t trees = forest.trees_of_top[t], bottom = forest.bottom_start[t + 1] - forest.bottom_start[t];
     if (trees == 0 || bottom % trees != 0 || bottom / trees != buckets)
-      return "number of bottom trees of top tree " + std::to_string(t);
+      return "trees_of_top: number of bottom trees of top tree " + std::to_string(t);
     const auto nodes = forest.top_nodes.subspan(forest.top_start[t], forest.top_start[t + 1] - forest.top_start[t]);
-    if (!tree_ok(nodes, format, forest.n_features, [&](std::uint64_t bucket) { return bucket < buckets; }))
-      return "top tree " + std::to_string(t);
+    std::vector<bool> reached(buckets);
+    const auto a_leaf_each = [&](std::uint64_t bucket) {
+      if (bucket >= buckets || reached[bucket]) return false;
+      reached[bucket] = true;
+      return true;
+    };
+    // A tree has one leaf more than inner nodes.
+    if (nodes.size() != 2 * buckets - 1 || !tree_ok(nodes, format, forest.n_features, a_leaf_each))
+      return "top_nodes: top tree " + std::to_string(t);
   }
   return {};
 }

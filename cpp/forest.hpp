@@ -35,7 +35,8 @@ struct Forest {
   std::size_t outputs() const { return n_classes == 0 ? 1 : n_classes; }
 };
 
-// Empty if everything but the bottom trees is valid, else what is wrong: all that is looked at to find one.
+// Empty if everything but the bottom trees is valid, else which array is not, a colon, and what is wrong: all that is
+// looked at to find a bottom tree.
 std::string check_frame(const Forest& forest);
 
 // Whether a bottom tree has its checksum and each of its nodes is reached exactly once.

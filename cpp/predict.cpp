@@ -41,11 +41,12 @@ struct BlockLeaves {
   const Leaf& leaf(std::size_t i, std::size_t tree) const { return leaves[tree * kBlock + i]; }
 };
 
-// Gives back the memory of trees that are mapped from a file. The file keeps them.
-void let_go(std::span<const Node> nodes) {
+// Gives back the memory of what is mapped from a file. The file keeps it.
+template <class T>
+void let_go(std::span<const T> items) {
   static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(nodes.data()) / page * page;
-  const auto end = reinterpret_cast<std::uintptr_t>(nodes.data() + nodes.size());
+  const auto begin = reinterpret_cast<std::uintptr_t>(items.data()) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(items.data() + items.size());
   if (end > begin) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
@@ -73,7 +74,7 @@ class Batch {
       for (std::size_t b = 0, first = 0; b + 1 < end_.size(); first = end_[b++]) {
         for (std::size_t at = first; at < end_[b]; at += kBlock)
           run_block(top, b, at, std::min(kBlock, end_[b] - at), at == first ? end_[b] - first : 0);
-        if (let_go_ && first < end_[b]) let_go(nodes_of(top, b));
+        if (let_go_ && first < end_[b]) let_go_of_bucket(top, b);
       }
     }
   }
@@ -99,11 +100,13 @@ class Batch {
     for (std::size_t i = 0; i < all_.n; ++i) rows_[end_[buckets[i]]++] = static_cast<std::uint32_t>(i);
   }
 
-  // All nodes of the bottom trees of a bucket.
-  std::span<const Node> nodes_of(std::size_t top, std::size_t bucket) const {
+  // All nodes and table rows of the bottom trees of a bucket.
+  void let_go_of_bucket(std::size_t top, std::size_t bucket) const {
     const std::size_t trees = forest_.trees_of_top[top], bottom = forest_.bottom_start[top] + bucket * trees;
-    const std::size_t begin = forest_.node_start[bottom];
-    return forest_.nodes.subspan(begin, forest_.node_start[bottom + trees] - begin);
+    const std::size_t node = forest_.node_start[bottom], row = forest_.table_start[bottom];
+    let_go(forest_.nodes.subspan(node, forest_.node_start[bottom + trees] - node));
+    const std::size_t rows = forest_.table_start[bottom + trees] - row;
+    let_go(forest_.table.subspan(row * forest_.outputs(), rows * forest_.outputs()));
   }
 
   // n rows from `at` on; `fresh` rows are about to come through trees that have not been used yet.

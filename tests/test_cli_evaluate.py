@@ -128,3 +128,19 @@ def test_errors_of_large_values_do_not_cancel() -> None:
     for part in range(0, 1000, 90):
         errors.add(y[part : part + 90], guess[part : part + 90])
     assert errors.scores()["r2"] == pytest.approx(metrics.r2_score(y, guess), rel=1e-12)
+
+
+def test_names_with_brackets_are_shown_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = frame(300).rename(columns={"a": "speed [m/s]", "b": "b [/bold]"})[
+        ["speed [m/s]", "b [/bold]", "label"]
+    ]
+    rows["label"] += " [red]"
+    source, forest = write(rows, tmp_path / "rows.csv"), tmp_path / "forest.og"
+    done("fit", source, "--target", "label", "-o", forest, "--trees", 4)
+    capsys.readouterr()
+    done("inspect", forest)
+    done("evaluate", forest, source, "--target", "label")
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in ("speed [m/s]", "b [/bold]", "grass [red]"))

@@ -53,13 +53,20 @@ def in_memory_of_files() -> int:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell")
+@pytest.mark.parametrize(
+    "whole",
+    [
+        oldgrowth.RandomForestRegressor(8),
+        oldgrowth.RandomForestClassifier(4, min_samples_leaf=10),  # most of it the table of mixed leaves
+    ],
+)
 def test_a_forest_larger_than_the_limit_is_let_go_bucket_by_bucket(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whole: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(0)
     x = rng.random((150_000, 3), dtype=np.float32)
     path = tmp_path / "forest.og"
-    whole = oldgrowth.RandomForestRegressor(8, bucket_size=5000, random_state=0).fit(x, rng.random(len(x)))
+    whole.set_params(bucket_size=5000, random_state=0).fit(x, rng.integers(0, 50, len(x)))
     whole.save(path)
     size = read_model(path).forest.nbytes
     monkeypatch.setattr(streaming, "_ALWAYS_FITS", size // 4)

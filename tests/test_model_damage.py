@@ -84,11 +84,10 @@ def test_the_damaged_section_is_named(path: Path) -> None:
         damaged = bytearray(whole)
         damaged[section.offset] ^= 1
         path.write_bytes(damaged)
-        # A bottom tree is its nodes and its rows of the table.
-        name = "nodes" if section.name == "table" else section.name
-        with pytest.raises(errors.CorruptedModelFileError, match=f"in its section {name}") as caught:
-            loaded_and_used(path)
-        assert caught.value.section == name
+        for mmap in (True, False):
+            with pytest.raises(errors.CorruptedModelFileError, match="in its section") as caught:
+                loaded_and_used(path, mmap)
+            assert caught.value.section == section.name
 
 
 def test_a_mapped_file_is_checked_as_far_as_it_is_used(path: Path) -> None:
@@ -257,3 +256,50 @@ def test_indices_that_lead_outside_are_refused(path: Path) -> None:
 def test_files_made_to_mislead_are_refused_or_forests() -> None:
     passed, _ = run(300)
     assert 0 < passed < 100
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("importances", "12345"),
+        ("importances", [[1, 2]] * 5),
+        ("importances", [10**400] * 5),
+        ("feature_names", "abcde"),
+        ("feature_names", ["a", "b", "c", "d", "\ud800"]),
+        ("feature_names", [1, 2, 3, 4, 5]),
+        ("oob_score", "high"),
+        ("oob_score", [1]),
+    ],
+)
+def test_what_the_file_says_besides_its_trees_is_checked(name: str, value: Any, path: Path) -> None:
+    written(path, fitted(), {name: value})
+    with pytest.raises(errors.CorruptedModelFileError) as caught:
+        oldgrowth.load(path)
+    assert caught.value.section == "meta"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("rows", "abc"), ("bucket_rows", "abc"), ("peak_memory", 10**400), ("top_trees", None), ("stages", 3)],
+)
+def test_the_report_in_a_file_is_checked(name: str, value: Any, path: Path) -> None:
+    model = fitted()
+    pairs = describe(model)["fit_report"]["pairs"]
+    written(path, model, {"fit_report": {"pairs": [*pairs, [name, value]]}})
+    with pytest.raises(errors.CorruptedModelFileError) as caught:
+        oldgrowth.load(path)
+    assert caught.value.section == "meta"
+
+
+def test_a_file_of_brackets_is_not_read(path: Path) -> None:
+    written(path, fitted(), {"extra": [{}] * 300_000})
+    with pytest.raises(errors.CorruptedModelFileError, match="brackets"):
+        oldgrowth.load(path)
+
+
+def written(path: Path, model: Any, changes: dict[str, Any]) -> None:
+    """A file with valid checksums that says something else."""
+    with ModelWriter(path) as writer:
+        for name in ARRAYS:
+            writer.add(name, getattr(model.forest_, name))
+        writer.add_meta(describe(model) | changes)

@@ -98,6 +98,7 @@ void damage_is_found() {
   refused("bottom tree 1", [](HandMade& f) { f.nodes[1] = leaf(0); });
   refused("bottom tree 0", [](HandMade& f) { f.nodes[0] = leaf(3); });
   refused("top tree 0", [](HandMade& f) { f.top_nodes[2] = leaf(2); });
+  refused("top tree 0", [](HandMade& f) { f.top_nodes[2] = leaf(0); });  // one bucket for both leaves
   refused("top tree 0", [](HandMade& f) { f.top_nodes[1] = f.top_nodes[0]; });
   refused("leaf table", [](HandMade& f) { f.table.clear(); });
   refused("nodes of the bottom", [](HandMade& f) { f.node_start[1] = 9; });

@@ -75,7 +75,7 @@ def cli() -> None:
 
 
 def _console() -> Console:
-    return Console(highlight=False)
+    return Console(highlight=False, markup=False)  # names of columns may have brackets
 
 
 @cli.command()

@@ -34,9 +34,12 @@ class RandomForestClassifier(Classifier):
     bootstrap : bool, default True
         Whether each tree sees a bootstrap of the rows (Poisson counts) or every row once.
     max_samples : int | float | None, default None
-        Expected number of rows in a bootstrap, or their share; None means as many as there are rows.
+        Expected number of rows in a bootstrap, or their share, up to 4 times all; None means as many as there
+        are rows.
     oob_score : bool | Callable[..., float], default False
-        Whether to score each row by the trees that did not see it; or the metric to do it with.
+        Whether to score each row by the trees that did not see it; or the metric to do it with. Top trees are
+        grown on a sample with its labels, so that with buckets of a few hundred rows or fewer scores are too
+        high.
     class_weight : dict[Any, float] | str | None, default None
         Weights of the classes: a dict, "balanced", "balanced_subsample" (by each tree's bootstrap) or None.
     n_jobs : int | None, default -1
@@ -163,9 +166,12 @@ class RandomForestRegressor(Regressor):
     bootstrap : bool, default True
         Whether each tree sees a bootstrap of the rows (Poisson counts) or every row once.
     max_samples : int | float | None, default None
-        Expected number of rows in a bootstrap, or their share; None means as many as there are rows.
+        Expected number of rows in a bootstrap, or their share, up to 4 times all; None means as many as there
+        are rows.
     oob_score : bool | Callable[..., float], default False
-        Whether to score each row by the trees that did not see it; or the metric to do it with.
+        Whether to score each row by the trees that did not see it; or the metric to do it with. Top trees are
+        grown on a sample with its labels, so that with buckets of a few hundred rows or fewer scores are too
+        high.
     n_jobs : int | None, default -1
         Number of threads; -1 means all cores, None means 1.
     random_state : int, RandomState or None, default None
@@ -284,9 +290,12 @@ class ExtraTreesClassifier(Classifier):
     bootstrap : bool, default False
         Whether each tree sees a bootstrap of the rows (Poisson counts) or every row once.
     max_samples : int | float | None, default None
-        Expected number of rows in a bootstrap, or their share; None means as many as there are rows.
+        Expected number of rows in a bootstrap, or their share, up to 4 times all; None means as many as there
+        are rows.
     oob_score : bool | Callable[..., float], default False
-        Whether to score each row by the trees that did not see it; or the metric to do it with.
+        Whether to score each row by the trees that did not see it; or the metric to do it with. Top trees are
+        grown on a sample with its labels, so that with buckets of a few hundred rows or fewer scores are too
+        high.
     class_weight : dict[Any, float] | str | None, default None
         Weights of the classes: a dict, "balanced", "balanced_subsample" (by each tree's bootstrap) or None.
     n_jobs : int | None, default -1
@@ -414,9 +423,12 @@ class ExtraTreesRegressor(Regressor):
     bootstrap : bool, default False
         Whether each tree sees a bootstrap of the rows (Poisson counts) or every row once.
     max_samples : int | float | None, default None
-        Expected number of rows in a bootstrap, or their share; None means as many as there are rows.
+        Expected number of rows in a bootstrap, or their share, up to 4 times all; None means as many as there
+        are rows.
     oob_score : bool | Callable[..., float], default False
-        Whether to score each row by the trees that did not see it; or the metric to do it with.
+        Whether to score each row by the trees that did not see it; or the metric to do it with. Top trees are
+        grown on a sample with its labels, so that with buckets of a few hundred rows or fewer scores are too
+        high.
     n_jobs : int | None, default -1
         Number of threads; -1 means all cores, None means 1.
     random_state : int, RandomState or None, default None
@@ -536,7 +548,8 @@ class SubsetForestClassifier(Classifier):
     bootstrap : bool, default True
         Whether each tree sees a bootstrap of the rows (Poisson counts) or every row once.
     max_samples : int | float | None, default None
-        Expected number of rows in a bootstrap, or their share; None means as many as there are rows.
+        Expected number of rows in a bootstrap, or their share, up to 4 times all; None means as many as there
+        are rows.
     oob_score : bool | Callable[..., float], default False
         Whether to score each row by the trees that did not see it; or the metric to do it with.
     class_weight : dict[Any, float] | str | None, default None
@@ -640,7 +653,8 @@ class SubsetForestRegressor(Regressor):
     bootstrap : bool, default True
         Whether each tree sees a bootstrap of the rows (Poisson counts) or every row once.
     max_samples : int | float | None, default None
-        Expected number of rows in a bootstrap, or their share; None means as many as there are rows.
+        Expected number of rows in a bootstrap, or their share, up to 4 times all; None means as many as there
+        are rows.
     oob_score : bool | Callable[..., float], default False
         Whether to score each row by the trees that did not see it; or the metric to do it with.
     n_jobs : int | None, default -1

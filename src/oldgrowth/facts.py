@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -120,9 +121,16 @@ class ExactSum:
         )
 
     def value(self) -> float:
-        return float(self._exact())
+        return _rounded(self._exact())
 
     @staticmethod
     def of(sums: Iterable[ExactSum]) -> float:
         """The sum of sums."""
-        return float(sum((part._exact() for part in sums), Fraction()))
+        return _rounded(sum((part._exact() for part in sums), Fraction()))
+
+
+def _rounded(exact: Fraction) -> float:
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf

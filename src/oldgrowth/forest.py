@@ -127,7 +127,10 @@ class Forest:
         try:
             yield
         except _core.DamagedTreeError as error:
-            raise CorruptedModelFileError(self.path or "The forest", "nodes", str(error)) from error
+            from .model_file import damaged_trees  # which imports this module
+
+            section = "nodes" if self.path is None else damaged_trees(self.path)
+            raise CorruptedModelFileError(self.path or "The forest", section, str(error)) from error
 
     def __reduce__(self) -> tuple[Any, ...]:
         self.check()

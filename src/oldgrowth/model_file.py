@@ -23,6 +23,7 @@ import numpy.typing as npt
 from . import _core
 from .errors import (
     CorruptedModelFileError,
+    ModelFileError,
     NewerModelFileError,
     NotAModelFileError,
     TruncatedModelFileError,
@@ -204,8 +205,9 @@ def read_model(path: str | os.PathLike[str], mmap: bool = True) -> Model:
             forest.check()
     except CorruptedModelFileError:
         raise
-    except ValueError as error:  # the core says what is wrong
-        raise CorruptedModelFileError(path, "nodes", str(error)) from error
+    except ValueError as error:  # the core says where and what
+        section, _, wrong = str(error).partition(": ")
+        raise CorruptedModelFileError(path, section, wrong) from error
     return Model(forest, meta, sections, size)
 
 
@@ -240,6 +242,22 @@ def restored(path: str | os.PathLike[str], model: Model) -> Any:
         return restore(model.meta, model.forest)
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise CorruptedModelFileError(Path(path), "meta", f"{type(error).__name__} {error}") from error
+
+
+def damaged_trees(path: Path) -> str:
+    """The section in which trees of a mapped file are damaged, when one was found to be."""
+    with contextlib.suppress(ModelFileError, OSError), open(path, "rb") as file:
+        sections = _read_header(path, file.read(PAGE), os.fstat(file.fileno()).st_size)
+        table = next(section for section in sections if section.name == "table")
+        crc = 0
+        for first in range(table.offset, table.end, _PART_BYTES):
+            part = np.fromfile(
+                file, np.uint8, min(_PART_BYTES, table.end - first), offset=first - file.tell()
+            )
+            crc = _core.crc32c(part, crc)
+        if crc != table.crc:
+            return "table"
+    return "nodes"
 
 
 def _page_crc(page: bytes | bytearray) -> int:
@@ -301,6 +319,9 @@ def _check_sections(
 
 
 def _read_meta(path: Path, part: npt.NDArray[np.uint8]) -> dict[str, Any]:
+    # Brackets around nothing would take 25 times their bytes in memory.
+    if np.count_nonzero((part == ord("{")) | (part == ord("["))) > 64 + len(part) // 5:
+        raise CorruptedModelFileError(path, "meta", "it is nothing but brackets")
     try:
         meta = json.loads(part.tobytes())
     except (ValueError, RecursionError) as error:

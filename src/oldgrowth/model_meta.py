@@ -59,8 +59,10 @@ def describe(estimator: Any) -> dict[str, Any]:
     if hasattr(estimator, "oob_score_"):
         try:
             meta["oob_score"] = _plain(estimator.oob_score_)
-        except UnsavableError as error:
+            _number(meta["oob_score"])
+        except (UnsavableError, ValueError) as error:
             meta["not_saved"]["oob_score_"] = str(error)
+            meta.pop("oob_score", None)
     return meta
 
 
@@ -72,9 +74,12 @@ def shape_of(meta: dict[str, Any]) -> tuple[int, int]:
     if not (0 < n_features < 2**32 and 0 <= n_classes < 2**32):
         raise ValueError(f"{n_features} features and {n_classes} classes are not possible")
     names, classes, importances = meta["feature_names"], meta["classes"], meta["importances"]
-    if names is not None and (len(names) != n_features or not all(isinstance(n, str) for n in names)):
-        raise ValueError(f"there are not {n_features} feature names")
-    if len(importances) != n_features:
+    if names is not None:
+        if type(names) is not list or len(names) != n_features:
+            raise ValueError(f"there are not {n_features} feature names")
+        for name in names:
+            str.encode(name)  # raises if it is no text
+    if type(importances) is not list or len(importances) != n_features:
         raise ValueError(f"there are not {n_features} importances")
     if (0 if classes is None else len(classes["values"])) != n_classes:
         raise ValueError(f"there are not {n_classes} classes")
@@ -99,7 +104,7 @@ def restore(meta: dict[str, Any], forest: Any) -> Any:
     estimator = cls(**{name: _value(meta["parameters"][name]) for name in saved & known})
     estimator.forest_ = forest
     estimator.fit_report_ = _report(meta, forest)
-    estimator._importances = np.array(_value(meta["importances"]), dtype=np.float64)
+    estimator._importances = np.array([float(_number(v)) for v in meta["importances"]])
     estimator.n_features_in_ = meta["n_features"]
     if meta["feature_names"] is not None:
         estimator.feature_names_in_ = np.array(meta["feature_names"], dtype=object)
@@ -107,7 +112,7 @@ def restore(meta: dict[str, Any], forest: Any) -> Any:
         estimator.classes_ = _label_array(meta["classes"])
         estimator.n_classes_ = len(estimator.classes_)
     if "oob_score" in meta:
-        estimator.oob_score_ = _value(meta["oob_score"])
+        estimator.oob_score_ = _number(meta["oob_score"])
     return estimator
 
 
@@ -147,6 +152,13 @@ def _value(plain: Any) -> Any:
             return float(plain["float"])
         return {_value(k): _value(v) for k, v in plain["pairs"]}
     return plain
+
+
+def _number(plain: Any) -> float:
+    number = _value(plain)
+    if (type(number) is int and abs(number) < 2**63) or type(number) is float:
+        return number
+    raise ValueError(f"{number!r:.40} is not a number")
 
 
 def _labels(classes: npt.NDArray[Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -19,11 +19,10 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
     final = Path(os.path.realpath(path))  # a link stays a link
     name = ""
     try:
-        handle, name = tempfile.mkstemp(dir=final.parent, prefix=final.name, suffix=".part")
+        name, handle = _open_part(final)
         with os.fdopen(handle, "w+b") as file:
             yield file
             _sync(file)
-        os.chmod(name, 0o644)  # temporary files are private, results are not
         os.replace(name, final)
         name = ""
         _sync_directory(final.parent)
@@ -35,6 +34,20 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
     finally:
         if name:
             Path(name).unlink(missing_ok=True)
+
+
+def _open_part(final: Path) -> tuple[str, int]:
+    """A new file beside the final one, with the rights of the file it will replace, or the usual ones."""
+    while True:
+        # Short enough, whatever the final name.
+        name = str(final.with_name(f"{final.name[:60]}.{secrets.token_hex(4)}.part"))
+        try:
+            handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        except FileExistsError:
+            continue
+        with contextlib.suppress(OSError):
+            os.fchmod(handle, os.stat(final).st_mode & 0o777)
+        return name, handle
 
 
 class _SyncError(OSError):

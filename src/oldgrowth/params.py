@@ -16,7 +16,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from . import _core
 from ._version import __version__
 from .checks import flag, is_real, is_whole, one_of, real, whole
-from .errors import ParameterError
+from .errors import DataError, ParameterError
 from .facts import Facts
 from .plan import (
     AUTO_BALANCE,
@@ -29,6 +29,11 @@ from .plan import (
     auto_top_sample,
     check_limits,
 )
+
+# Counts of a bootstrap end at 15, which for this mean one row in 500,000 would pass.
+_HIGHEST_MEAN = 4
+# Sums of weights, and of their squares, must stay far from where doubles end.
+_SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e50
 
 
 def rows_or_share(name: str, value: Any, n: int, low: int) -> int:
@@ -61,10 +66,12 @@ def bootstrap_mean(max_samples: Any, bootstrap: bool, n: int) -> float:
         return 1.0
     if not bootstrap:
         raise ParameterError("max_samples", max_samples, "None unless bootstrap=True")
-    rows = rows_or_share("max_samples", max_samples, n, 1)
-    if rows > n:
-        raise ParameterError("max_samples", max_samples, f"at most the number of rows, {n}")
-    return rows / n
+    if is_real(max_samples) and not isinstance(max_samples, Integral) and 0 < max_samples <= _HIGHEST_MEAN:
+        return max(1, math.ceil(max_samples * n)) / n
+    if is_whole(max_samples) and 1 <= max_samples <= _HIGHEST_MEAN * n:
+        return int(max_samples) / n
+    most = f"of at most {_HIGHEST_MEAN} times the {n} rows"
+    raise ParameterError("max_samples", max_samples, f"None, a number of rows from 1 on or a share, {most}")
 
 
 def seed_of(random_state: Any) -> int:
@@ -116,6 +123,10 @@ def make_plan(
         ),
     )
     check_limits(n, d, bucket_size)
+    if facts.weighted and not _SMALLEST_WEIGHT <= facts.weight <= _LARGEST_WEIGHT:
+        raise DataError(
+            f"The weights add up to {facts.weight:g}: scale them, so that their sum is neither huge nor tiny."
+        )
     max_features = features_per_split("max_features", params["max_features"], d)
     top_max_features = params.get("top_max_features", "auto")
     if isinstance(top_max_features, str) and top_max_features == "auto":
@@ -244,7 +255,7 @@ def _check_class_weight(given: Any) -> None:
         return
     if not isinstance(given, dict):
         raise ParameterError("class_weight", given, "a dict, 'balanced', 'balanced_subsample' or None")
-    if not all(np.isfinite(w) and w >= 0 for w in given.values()):
+    if not all(is_real(w) and np.isfinite(w) and w >= 0 for w in given.values()):
         raise ParameterError("class_weight", given, "a dict of finite weights of at least 0")
 
 
@@ -256,6 +267,10 @@ def _class_weights(given: Any, classes: npt.NDArray[Any], facts: Facts) -> tuple
     weights = np.ones(len(classes))
     if isinstance(given, dict):
         weights[present] = compute_class_weight(given, classes=classes[present], y=classes[present])
+        if not _SMALLEST_WEIGHT <= weights[present].max() <= _LARGEST_WEIGHT:
+            raise ParameterError(
+                "class_weight", given, "a dict of weights that are neither huge nor all zero"
+            )
     else:
-        weights[present] = facts.class_rows.sum() / (present.sum() * facts.class_rows[present])
+        weights[present] = facts.class_weight.sum() / (present.sum() * facts.class_weight[present])
     return tuple(weights.tolist())

@@ -100,7 +100,7 @@ class Progress:
         self._verbose = verbose
         self._limit = limit
         self._on_disk = on_disk
-        self._console = Console(stderr=True)
+        self._console = Console(stderr=True, markup=False)
 
     def say(self, sentence: str) -> None:
         if self._verbose:

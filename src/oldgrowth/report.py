@@ -111,7 +111,24 @@ class FitReport:
 
 
 def _known(cls: type[FitReport | StageReport], values: dict[str, Any]) -> dict[str, Any]:
-    return {f.name: values[f.name] for f in fields(cls) if f.name in values}
+    """The values of the fields that there are, which must be of their types."""
+    known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
+    for f in fields(cls):
+        value = known.get(f.name)
+        if f.name in known and not _fits(value, str(f.type)):
+            raise ValueError(f"{f.name} of the report is {value!r:.40}")
+    return known
+
+
+def _fits(value: Any, kind: str) -> bool:
+    """Whether a value may stand in a field of the report."""
+    if kind == "int":
+        return type(value) is int and abs(value) < 2**63
+    if kind == "dict[str, int]":
+        return type(value) is dict and all(type(k) is str and _fits(v, "int") for k, v in value.items())
+    if kind == "list[list[int]]":
+        return type(value) is list and all(type(top) is list for top in value)
+    return type(value) is {"float": float, "str": str}.get(kind, list)
 
 
 class Recorder:
