@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -239,6 +240,43 @@ def test_a_forest_is_not_replaced_by_accident(
     assert out.read_bytes() == b"precious"
     done(*command, "--force")
     assert oldgrowth.load(out).n_estimators == 6
+
+
+def test_what_is_read_is_never_replaced(
+    parquet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, forest = tmp_path / "rows.parquet", tmp_path / "forest.og"
+    shutil.copy(parquet, source)
+    shutil.copy(parquet, tmp_path / "other.parquet")
+    done("fit", parquet, "--target", "label", "--features", "a,b", "-o", forest, "--trees", 2, "-q")
+    for command in (
+        ("fit", tmp_path, "--target", "label", "--features", "a,b", "-o", source),
+        ("predict", forest, source, "-o", source),
+    ):
+        assert "is one of the files to read" in failed(capsys, 2, *command, "--force", "-q")
+        assert source.read_bytes() == parquet.read_bytes()
+
+
+def test_a_forest_that_cannot_be_saved_is_not_lost(
+    parquet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, forest = tmp_path / "checkpoint", tmp_path / "forest.og"
+    command = ["fit", parquet, "--target", "label", "--features", "a,b", "--trees", 2, "--seed", 1]
+    command += ["--quiet", "--json"]
+    kept = ["--checkpoint-dir", folder, "-o", forest]
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("oldgrowth.new_file._sync", full)
+        assert "No space left" in failed(capsys, 1, *command, *kept)
+    assert (folder / "checkpoint.json").exists() and not forest.exists()
+    done(*command, *kept)
+    assert not (folder / "checkpoint.json").exists()
+    done(*command, "-o", tmp_path / "other.og")
+    first, second = (oldgrowth.load(tmp_path / name).forest_.digest() for name in ("forest.og", "other.og"))
+    assert first == second
 
 
 def test_a_place_that_cannot_be_written_is_refused_before_any_work(

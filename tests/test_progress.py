@@ -5,6 +5,7 @@ import pytest
 from helpers import make_data
 from oldgrowth import RandomForestClassifier
 from oldgrowth.memory import human_bytes, peak_memory
+from oldgrowth.progress import BETWEEN, _ShownStage
 
 
 def test_silent_unless_asked(capfd: pytest.CaptureFixture[str]) -> None:
@@ -37,3 +38,14 @@ def test_sizes_are_readable() -> None:
         "4 TB",
     ]
     assert peak_memory() > 10e6
+
+
+def test_a_live_line_is_no_wider_than_the_terminal() -> None:
+    stage = _ShownStage("distribute", 40_000_000, 10**10, 10**9, lambda: 5 * 10**9)
+    stage.done = 12_345_678
+    for width in (30, 60, 90, 120, 200):
+        words = stage.words(width)
+        assert len(BETWEEN.join(words)) <= width
+        assert words[0] == "12,345,678 of 40,000,000 rows"
+    assert len(stage.words(66)) == 3  # rows, time left, memory
+    assert len(stage.words(200)) == 6

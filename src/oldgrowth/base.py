@@ -39,6 +39,7 @@ class _ForestBase(BaseEstimator):
     """What all forests share: checking the data, fitting, walking the trees."""
 
     _random_thresholds = False
+    _keep_checkpoint = False
     forest_: Forest
     fit_report_: FitReport
     oob_score_: float
@@ -237,7 +238,9 @@ class _ForestBase(BaseEstimator):
         params = self.get_params()
         planner = Planner(params, self._random_thresholds, classification)
         scorer = OobScorer(lambda: rows.classes, self.oob_score, keep=rows.random_access)
-        fitted = fit_forest(rows, planner, limits_of(params), int(self.verbose), scorer)
+        fitted = fit_forest(
+            rows, planner, limits_of(params), int(self.verbose), scorer, self._keep_checkpoint
+        )
         self.forest_ = fitted.forest
         self.fit_report_ = fitted.report
         self._importances = fitted.importances

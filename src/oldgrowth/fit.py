@@ -49,7 +49,9 @@ def fit_forest(
     limits: Limits,
     verbose: int,
     use_oob: Callable[[Iterator[OobRows]], Any],
+    keep_checkpoint: bool = False,
 ) -> Fitted:
+    """All stages. What is in the checkpoint directory goes when all is done, unless `keep_checkpoint`."""
     # What is not possible is refused before any work is done.
     expected = planner.expect(rows.n_rows, rows.n_features)
     chunk_rows = chunk_rows_for(expected, limits, rows.n_features, planner.chunk_size_given)
@@ -58,7 +60,7 @@ def fit_forest(
     recorder = Recorder(verbose, limits.memory)
     with (
         _told_how_to_resume(recorder, limits.checkpoint_dir),
-        Space(limits.spill_dir, limits.checkpoint_dir) as space,
+        Space(limits.spill_dir, limits.checkpoint_dir, keep_checkpoint) as space,
         workers(expected.n_jobs) as pool,
     ):
         space.stop = pool.stop

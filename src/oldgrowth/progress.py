@@ -17,6 +17,9 @@ from .memory import human_bytes, resident_memory
 _REPORT_EVERY_SECONDS = 5.0
 _REFRESH_SECONDS = 0.2
 _LOOK_SECONDS = 0.02
+BETWEEN = " · "
+# Columns of a terminal: before the words of a line, of its bar, and from which on there is room for both.
+_HEAD, _BAR, _WIDE = 14, 24, 160
 
 
 class StageProgress:
@@ -47,19 +50,24 @@ class _ShownStage(StageProgress):
         self._on_disk = on_disk
         self._started = self._shown = time.perf_counter()
 
-    def words(self) -> list[str]:
+    def words(self, width: int = 1000) -> list[str]:
+        """What there is to say, the less important left out where it would be too long."""
         seconds = max(time.perf_counter() - self._started, 1e-9)
         rate = self.done / seconds
-        rows = f"{self.done:,} rows" if self.total is None else f"{self.done:,} of {self.total:,} rows"
-        words = [rows, f"{rate:,.0f} rows/s"]
+        of_all = "" if self.total is None else f" of {self.total:,}"
+        words = {"rows": f"{self.done:,}{of_all} rows"}
+        words["rate"] = f"{rate:,.0f} rows/s"
         if self._source_bytes and self.total:
-            words.append(f"{human_bytes(self._source_bytes * self.done / self.total)} read")
+            words["read"] = f"{human_bytes(self._source_bytes * self.done / self.total)} read"
         if self.total is not None and rate > 0:
-            words.append(f"{_clock((self.total - self.done) / rate)} left")
-        words.append(f"memory {human_bytes(resident_memory())} of {human_bytes(self._limit)}")
+            words["left"] = f"{_clock((self.total - self.done) / rate)} left"
+        words["memory"] = f"memory {human_bytes(resident_memory())} of {human_bytes(self._limit)}"
         if disk := self._on_disk():
-            words.append(f"disk {human_bytes(disk)}")
-        return words
+            words["disk"] = f"disk {human_bytes(disk)}"
+        for name in ("read", "rate", "disk", "memory", "left"):
+            if len(BETWEEN.join(words.values())) > width:
+                words.pop(name, None)
+        return list(words.values())
 
     def advance(self, rows: int) -> None:
         super().advance(rows)
@@ -83,7 +91,8 @@ class _LiveStage(_ShownStage):
         self._task = bars.add_task(self.name, total=self.total, words="")
 
     def show(self) -> None:
-        self._bars.update(self._task, completed=self.done, words=" · ".join(self.words()))
+        words = self.words(self._bars.console.width - _HEAD)
+        self._bars.update(self._task, completed=self.done, words=BETWEEN.join(words))
 
 
 class _PlainStage(_ShownStage):
@@ -111,10 +120,11 @@ class Progress:
         if not self._verbose or (self._console.is_terminal and total == 0):
             yield StageProgress(name, total)
         elif self._console.is_terminal:
+            bar = (BarColumn(_BAR),) if self._console.width >= _WIDE else ()
             columns = (
                 SpinnerColumn(),
-                TextColumn("{task.description:<11}"),
-                BarColumn(24),
+                TextColumn("{task.description:<10}"),
+                *bar,
                 TextColumn("{task.fields[words]}"),
             )
             live = _LiveStage(name, total, source_bytes, self._limit, self._on_disk)

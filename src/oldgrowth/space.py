@@ -14,16 +14,19 @@ from .workspace import Workspace, lasting_space, spill_space
 class Space:
     """A directory for temporary files, or the checkpoint directory, which is there from the start."""
 
-    def __init__(self, spill_dir: Path | None = None, checkpoint_dir: Path | None = None) -> None:
+    def __init__(
+        self, spill_dir: Path | None = None, checkpoint_dir: Path | None = None, keep: bool = False
+    ) -> None:
         self._spill_dir = spill_dir
         self._checkpoint_dir = checkpoint_dir
+        self._keep = keep
         self._open = ExitStack()
         self._space: Workspace | None = None
         self.stop = _core.Stop()
 
     def __enter__(self) -> Space:
         if self._checkpoint_dir is not None:
-            self._space = self._open.enter_context(lasting_space(self._checkpoint_dir))
+            self._space = self._open.enter_context(lasting_space(self._checkpoint_dir, self._keep))
         return self
 
     def __exit__(

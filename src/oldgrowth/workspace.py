@@ -247,8 +247,11 @@ def spill_space(spill_dir: Path | None) -> Iterator[Workspace]:
 
 
 @contextmanager
-def lasting_space(directory: Path) -> Iterator[Workspace]:
-    """A directory that keeps its files when the fit does not end; refused while another process has it."""
+def lasting_space(directory: Path, keep: bool = False) -> Iterator[Workspace]:
+    """A directory that keeps its files when the fit does not end, or in any case if `keep`.
+
+    Refused while another process has it.
+    """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = _locked(directory / _LOCK)
@@ -265,7 +268,7 @@ def lasting_space(directory: Path) -> Iterator[Workspace]:
         if space.has(_FINISHED):
             space.clear()
         yield space
-        finished = True
+        finished = not keep
     finally:
         space.close(finished)
 

@@ -13,9 +13,10 @@ from ..datasets.base import Dataset
 from ..datasets.labels import CodedLabels
 from ..errors import DataError
 from ..memory import human_bytes
+from ..workspace import lasting_space
 from .parameters import check_known, estimator_class
 from .show import plain, print_json, report_facts, stage_table
-from .sources import Source
+from .sources import Source, refuse_a_source
 
 _LOOK_ROWS = 1 << 16
 
@@ -40,6 +41,7 @@ def run_fit(
 ) -> None:
     """Train a forest and save it to `output`; `columns` are target, features and weight."""
     data = source.open(**columns)
+    refuse_a_source(output, data)
     target = look_at_target(data, task)
     check_known(kind, target.task, parameters)
     if isinstance(parameters.get("class_weight"), dict):
@@ -52,8 +54,12 @@ def run_fit(
             f"Training a {type(model).__name__} on {data.n_features} features.",
             markup=False,
         )
+    model._keep_checkpoint = True  # until the forest has its name: saving may fail
     model.fit(data)
     model.set_params(verbose=0).save(output)  # whoever loads it did not ask to see progress
+    if model.checkpoint_dir is not None:
+        with lasting_space(Path(model.checkpoint_dir)):
+            pass  # which clears it
     _show(model, data, target, output, as_json, console)
 
 

@@ -17,7 +17,7 @@ from ..datasets.base import Batch
 from ..model_file import load
 from .output import prediction_file
 from .show import print_json, share, table
-from .sources import Predictor, Source, Work, shown_batches
+from .sources import Predictor, Source, Work, refuse_a_source, shown_batches
 
 
 class Predictions:
@@ -81,6 +81,7 @@ def run_predict(
             raise click.UsageError(f"--keep {name} is not possible: there would be two columns of that name.")
     source = source.carrying(keep, features or tuple(getattr(model, "feature_names_in_", ())))
     data = source.open_for(model, features=features)
+    refuse_a_source(output, data)
     with (
         prediction_file(output) as file,
         closing(shown_batches("predict", data, predictions.predictor.rows, keep, work)) as batches,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import numpy.typing as npt
 
@@ -70,6 +73,15 @@ class Source:
                 f"{model.n_features_in_}: name the columns with --features."
             )
         return data
+
+
+def refuse_a_source(output: Path, data: Dataset) -> None:
+    """What is read must not be replaced, whatever --force says."""
+    if not output.exists():
+        return
+    for file in data.fingerprint().get("files", []):
+        if os.path.exists(file["path"]) and output.samefile(file["path"]):
+            raise click.UsageError(f"{str(output)!r} is one of the files to read: choose another output.")
 
 
 @dataclass(frozen=True)
