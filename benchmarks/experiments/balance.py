@@ -102,7 +102,7 @@ def draw_panel(panel: Any, runs: dict[tuple[float, int], list[Run]], field: str)
         points = {rows: [run[field] for run in found] for (b, rows), found in runs.items() if b == balance}
         colour = colormaps["viridis"](0.9 * balance)
         draw_means(panel, points, color=colour, label=f"lambda {balance:g}", marker="o", ms=3)
-    panel.xaxis.set_major_formatter("{x:,.0f}")
+    panel.xaxis.set_major_formatter(lambda rows, _: f"{rows / 1000:g}k")
 
 
 if __name__ == "__main__":

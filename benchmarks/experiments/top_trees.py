@@ -91,6 +91,7 @@ def draw(options: Options, lines: int, bucket_size: int | str) -> Figure:
         path = model_path(options, balance)
         forest = oldgrowth.load(path) if path.exists() else grow(lines, bucket_size, OURS, balance)
         oldgrowth.plot.top_tree(forest, ax=ax)
+        ax.set_ylim(1.04 * ax.get_ylim()[0])  # the lowest circles of a deep tree whole
         ax.set_title(f"lambda {balance}: {ax.get_title('left')}", loc="left", size=12, pad=10)
     return figure
 

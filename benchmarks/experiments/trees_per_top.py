@@ -99,7 +99,7 @@ def draw(accuracies: Accuracies) -> Figure:
                 trees = forest.trees_per_top or TREES
                 draw_forest(panel, accuracies, forest, f"{TREES // trees} x {trees}", marker="o", ms=3)
         panel.set_title(f"{tops}, bucket size {size:,}", size=10)
-        panel.xaxis.set_major_formatter("{x:,.0f}")
+        panel.xaxis.set_major_formatter(lambda rows, _: f"{rows / 1000:g}k")
     figure.supxlabel("training rows", size=10)
     figure.supylabel("accuracy", size=10)
     panels[0][0].legend(frameon=False, fontsize=8)
