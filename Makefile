@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DATA ?=
+EXPERIMENTS := trees_per_top balance top_trees small_data big_data billion rare_classes
 SOURCES := $(shell find cpp src -type f -not -name '*.pyc') CMakeLists.txt pyproject.toml
 
-.PHONY: demo test test-cpp test-python fuzz torture bench bench-scale sweep lint format clean
+.PHONY: demo test test-cpp test-python fuzz torture bench bench-scale sweep experiments experiments-quick lint format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/oldgrowth demo
@@ -37,6 +38,14 @@ bench-scale: $(VENV)/.installed-bench
 
 sweep: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/sweep.py $(if $(DATA),--data $(DATA))
+
+# One after the other: each is to have the machine for itself. What is finished is not run again.
+experiments: SIZE := full
+experiments-quick: SIZE := quick
+experiments experiments-quick: $(VENV)/.installed-bench
+	for name in $(EXPERIMENTS); do \
+	  $(BIN)/python benchmarks/experiments/$$name.py --size $(SIZE) $(if $(DATA),--data $(DATA)) || exit 1; \
+	done
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -16,9 +16,7 @@ sys.path.insert(0, str(BENCHMARKS))
 import compare  # noqa: E402
 import datasets  # noqa: E402
 import goals  # noqa: E402
-import rare_classes  # noqa: E402
 import sweep  # noqa: E402
-import top_trees  # noqa: E402
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -164,25 +162,3 @@ def test_the_recall_of_rare_classes() -> None:
     assert scores["balanced_accuracy"] == pytest.approx((1 + 0.5 + 1 + 0) / 4)
     # Class 3 has no training rows.
     assert (scores["rare_recall"], scores["rare_classes"]) == (pytest.approx(0.75), 2)
-
-
-def test_every_class_of_two_rows_leaves_one_to_learn_from() -> None:
-    y = np.repeat(np.arange(30), [2, 3] * 15)
-    for seed in range(5):
-        folds = rare_classes.deal(y, seed)
-        for k in range(30):
-            assert len(set(folds[y == k].tolist())) == (y == k).sum()
-
-
-def test_rare_classes_are_found_and_counted() -> None:
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], [500, 500, 8])
-    x = (rng.normal(size=(1008, 3)) + 10 * y[:, None]).astype(np.float32)
-    tested = rare_classes.deal(y, 0) == 0
-    found = rare_classes.find(x, y, tested, np.array([2]), rare_classes.OURS, seed=0)
-    assert found == {"hits": [2]}
-
-
-def test_two_top_trees_are_drawn(tmp_path: Path) -> None:
-    top_trees.draw(tmp_path / "trees.png", n_rows=4000)
-    assert (tmp_path / "trees.png").read_bytes().startswith(PNG)

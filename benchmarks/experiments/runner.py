@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
@@ -91,3 +91,11 @@ def mean_and_spread(values: Iterable[float], form: str = ".4f") -> str:
     values = list(values)
     mean = format(fmean(values), form)
     return mean if len(values) < 2 else f"{mean} ± {stdev(values):{form}}"
+
+
+def draw_means(panel: Any, points: Mapping[float, list[float]], **look: Any) -> None:
+    """A line through the means of some seeds at each place, with their standard deviation."""
+    places = sorted(points)
+    means = [fmean(points[place]) for place in places]
+    spread = [stdev(points[place]) if len(points[place]) > 1 else 0.0 for place in places]
+    panel.errorbar(places, means, spread, capsize=2, **look)
