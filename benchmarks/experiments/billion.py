@@ -107,6 +107,10 @@ class Attempts:
         self.earlier: list[Run] = json.loads(self._path.read_text()) if self._path.exists() else []
         self._now: Run = {"seconds": {}, "disk": 0}
         self._last = time.perf_counter()
+        self._keep()
+
+    def _keep(self) -> None:
+        self._path.write_text(json.dumps([*self.earlier, self._now]))
 
     def heard(self, line: str) -> None:
         """A line about a stage: the time since the last line belongs to it."""
@@ -117,7 +121,7 @@ class Attempts:
         seconds[stage] = seconds.get(stage, 0.0) + now - self._last
         self._last = now
         self._now["disk"] = max(self._now["disk"], on_disk(self._directory))
-        self._path.write_text(json.dumps([*self.earlier, self._now]))
+        self._keep()
 
     def in_all(self, stages: list[Run]) -> Run:
         """With what the last, finished attempt reports of its stages."""
