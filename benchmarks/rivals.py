@@ -12,10 +12,12 @@ import importlib
 import importlib.util
 import math
 import os
+import resource
 import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,10 +75,10 @@ class Ydf(Model):
 class H2o(Model):
     """Runs in a Java process; its frames are loaded before the clock starts."""
 
-    def __init__(self) -> None:
-        super().__init__(_h2o)
+    def __init__(self, max_depth: int = 0) -> None:
+        super().__init__(partial(_h2o, max_depth))
         self._h2o = importlib.import_module("h2o")
-        self._h2o.init(nthreads=-1, verbose=False)
+        self._h2o.init(nthreads=-1, verbose=False, **_java_heap())
         self._h2o.no_progress()
 
     def prepare(self, x: np.ndarray, y: np.ndarray | None) -> Any:
@@ -90,7 +92,7 @@ class H2o(Model):
         return frame
 
     def fit(self, data: Any, seed: int) -> None:
-        self._estimator = _h2o(seed, (data.nrow, data.ncol - 1))
+        self._estimator = self._make(seed, (data.nrow, data.ncol - 1))
         self._estimator.train(y="y", training_frame=data)
 
     def predict(self, data: Any) -> Any:
@@ -133,6 +135,14 @@ def _estimator(module: str, name: str) -> Callable[[], Model]:
     def make(seed: int, shape: tuple[int, int]) -> Any:
         forest = getattr(importlib.import_module(module), name)
         return forest(n_estimators=TREES, n_jobs=-1, random_state=seed)
+
+    return lambda: Model(make)
+
+
+def _subsets(rows: int) -> Callable[[], Model]:
+    def make(seed: int, shape: tuple[int, int]) -> Any:
+        forest = importlib.import_module("oldgrowth").SubsetForestClassifier
+        return forest(n_estimators=TREES, subset_size=rows, random_state=seed)
 
     return lambda: Model(make)
 
@@ -181,16 +191,23 @@ def _ydf(seed: int, shape: tuple[int, int]) -> Any:
     )
 
 
-def _h2o(seed: int, shape: tuple[int, int]) -> Any:
+def _h2o(max_depth: int, seed: int, shape: tuple[int, int]) -> Any:
     return importlib.import_module("h2o.estimators").H2ORandomForestEstimator(
-        ntrees=TREES, max_depth=0, min_rows=1, seed=seed
+        ntrees=TREES, max_depth=max_depth, min_rows=1, seed=seed
     )
+
+
+def _java_heap() -> dict[str, str]:
+    """Most of what this process may take, if that is limited; else Java takes a quarter of the machine."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    return {} if limit == resource.RLIM_INFINITY else {"max_mem_size": f"{limit * 17 // 20 >> 20}M"}
 
 
 def _no_model() -> Model:
     raise NotImplementedError("ranger is measured by ranger.R")
 
 
+IN_JAVA = "binned, a tree per class, memory as Java takes it"
 EXTRA = {"ours": "oldgrowth ExtraTrees", "sets": ("covtype",)}
 RIVALS: dict[str, Rival] = {
     "oldgrowth": Rival(_estimator("oldgrowth", "RandomForestClassifier"), "oldgrowth"),
@@ -215,6 +232,12 @@ RIVALS: dict[str, Rival] = {
         "256 bins a feature, a tree per class, no bootstrap",
         optional=True,
     ),
-    "h2o": Rival(H2o, "h2o", "binned, a tree per class, memory not known", optional=True, in_process=False),
+    "h2o": Rival(H2o, "h2o", IN_JAVA, optional=True, in_process=False),
+    "h2o depth 20": Rival(
+        partial(H2o, 20), "h2o", f"depth as in the paper, {IN_JAVA}", optional=True, in_process=False
+    ),
+    # The baseline, with the paper's sizes for covtype and for its larger sets.
+    "subsets of 50,000": Rival(_subsets(50_000), "oldgrowth", "trees on random subsets", optional=True),
+    "subsets of 500,000": Rival(_subsets(500_000), "oldgrowth", "trees on random subsets", optional=True),
     "ranger": Rival(_no_model, "ranger", "float64 features", optional=True, in_process=False),
 }

@@ -1,7 +1,7 @@
-"""One measurement in a process of its own: python worker.py MODEL DIR SEED prints one line of JSON.
+"""One measurement in a process of its own: python worker.py MODEL DIR SEED [BYTES] prints one line of JSON.
 
-DIR holds the arrays as .npy files. A tiny fit comes first, so that nobody's clock counts imports or the start
-of thread pools.
+DIR holds the arrays as .npy files; BYTES is what the process may take for data. A tiny fit comes first, so
+that nobody's clock counts imports or the start of thread pools.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -28,6 +29,8 @@ PREDICTIONS = 3
 def main() -> None:
     signal.signal(signal.SIGTERM, end_early)
     name, folder, seed = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    for limit in sys.argv[4:]:
+        resource.setrlimit(resource.RLIMIT_DATA, (int(limit), int(limit)))
     split = Split.load(folder)
     result = measure_ranger(split, seed) if name == "ranger" else measure(RIVALS[name], split, seed)
     # A library may have written to stdout without a newline: the report starts on a line of its own.
@@ -36,10 +39,15 @@ def main() -> None:
 
 def end_early(*_: object) -> None:
     """Take along the processes started here: h2o's server has a session of its own and would live on."""
-    children = Path(f"/proc/self/task/{os.getpid()}/children")
-    for child in children.read_text().split() if children.exists() else ():
+    for child in children():
         os.kill(int(child), signal.SIGKILL)
     sys.exit(1)
+
+
+def children() -> list[str]:
+    """The processes started here, where the system can tell."""
+    listed = Path(f"/proc/self/task/{os.getpid()}/children")
+    return listed.read_text().split() if listed.exists() else []
 
 
 def measure(rival: Rival, split: Split, seed: int) -> dict[str, Any]:
@@ -47,11 +55,12 @@ def measure(rival: Rival, split: Split, seed: int) -> dict[str, Any]:
     try:
         warm_up(model)
         train, test = model.prepare(split.x_train, split.y_train), model.prepare(split.x_test, None)
-        before = reset_peak_memory()
+        processes = ["self"] if rival.in_process else children()
+        before = [reset_peak_memory(process) for process in processes]
         started = time.perf_counter()
         model.fit(train, seed)
         fit_seconds = time.perf_counter() - started
-        peak = memory_field("VmHWM")
+        peak = [memory_field("VmHWM", process) for process in processes]
         predict_seconds = []
         for _ in range(PREDICTIONS):
             started = time.perf_counter()
@@ -60,12 +69,12 @@ def measure(rival: Rival, split: Split, seed: int) -> dict[str, Any]:
         accuracy = float(np.mean(model.labels(predicted) == split.y_test))
     finally:
         model.close()
-    known = rival.in_process and peak is not None and before is not None
+    known = bool(processes) and None not in before and None not in peak
     return {
         "fit_seconds": fit_seconds,
         "predict_seconds": predict_seconds,
         "accuracy": accuracy,
-        "memory_bytes": peak - before if known else None,
+        "memory_bytes": sum(peak) - sum(before) if known else None,
     }
 
 
@@ -77,19 +86,19 @@ def warm_up(model: Model) -> None:
     model.labels(model.predict(model.prepare(x, None)))
 
 
-def reset_peak_memory() -> int | None:
-    """The resident memory now; the peak is counted from here on. None where the system cannot tell."""
+def reset_peak_memory(process: str) -> int | None:
+    """Its resident memory now; the peak is counted from here on. None where the system cannot tell."""
     gc.collect()
     try:
-        Path("/proc/self/clear_refs").write_text("5")
+        Path(f"/proc/{process}/clear_refs").write_text("5")
     except OSError:
         return None
-    return memory_field("VmRSS")
+    return memory_field("VmRSS", process)
 
 
-def memory_field(field: str) -> int | None:
+def memory_field(field: str, process: str) -> int | None:
     try:
-        lines = Path("/proc/self/status").read_text().splitlines()
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except OSError:
         return None
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(field + ":")), None)

@@ -146,16 +146,14 @@ def test_only_missing_values_tell_the_classes_apart() -> None:
     assert (treelite_run(model.to_treelite(), x).argmax(axis=1) == y).all()
 
 
-@pytest.mark.parametrize("change", ["swapped", "shared"])
-def test_buckets_may_stand_anywhere_in_a_top_tree(change: str) -> None:
+def test_buckets_may_stand_anywhere_in_a_top_tree() -> None:
     x, y = make_data(800, 5, 3, seed=4)
     model = fitted("RandomForestClassifier", x, y)
     arrays = {name: array.copy() for name, array in model.forest_._arrays.items()}
     first = slice(0, int(arrays["top_start"][1]))
     leaves = np.flatnonzero(arrays["top_nodes"][first] >> np.uint64(63))
     assert len(leaves) > 3
-    turned = arrays["top_nodes"][leaves[::-1]] if change == "swapped" else arrays["top_nodes"][leaves[0]]
-    arrays["top_nodes"][leaves] = turned
+    arrays["top_nodes"][leaves] = arrays["top_nodes"][leaves[::-1]]
     model.forest_ = Forest(model.forest_.n_features, model.forest_.n_classes, arrays)
     np.testing.assert_array_equal(model.to_sklearn().predict_proba(x), model.predict_proba(x))
 

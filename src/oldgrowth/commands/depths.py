@@ -51,12 +51,12 @@ def forest_depths(forest: Forest) -> Depths:
 
 
 def _bucket_depths(forest: Forest) -> Ints:
-    """How deep each bucket lies in its top tree; the deepest of its leaves there."""
+    """How deep each bucket lies in its top tree."""
     depths = np.zeros(int(forest.bucket_start[-1]), dtype=np.int64)
     roots = forest.top_start[:-1].astype(np.int64)
     for leaves, tops, depth in _levels(forest.top_nodes, forest.n_features, roots):
         bucket = (forest.top_nodes[leaves] & ~_LEAF_BIT).astype(np.int64)
-        depths[forest.bucket_start[tops].astype(np.int64) + bucket] = depth  # levels come in order
+        depths[forest.bucket_start[tops].astype(np.int64) + bucket] = depth
     return depths
 
 

@@ -1,0 +1,229 @@
+"""Big data, the paper's fifth figure: made-up imagery of up to 50 million rows x 81 on disk, 12 trees.
+
+    python benchmarks/experiments/big_data.py [--data DIR]
+
+Ours (3 top trees x 4, balance 1, disk store) against the baseline `subsets` and against scikit-learn, as far
+as it goes with so much memory and time. 5 % of the pixels, drawn at random, are for testing. With DIR also
+the real scene gewata_landsat7.npz, split by blocks of pixels. The full size takes 25 GB of disk.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from runner import HERE, Options, Runner, mean_and_spread, parse
+from small_data import finished, reason
+
+import imagery
+from compare import run_to_the_end
+from datasets import MissingDataError, landsat
+from journal import Run
+
+WORKER = HERE / "big_worker.py"
+TREES, TREES_PER_TOP = 12, 4
+TEST_SHARE = 0.05
+STRIPE = 4  # lines that are made together
+MODELS = ("oldgrowth", "subsets", "scikit-learn")
+OUR_LIMIT, RIVAL_LIMIT = 4 * 10**9, 16 * 10**9  # the paper's machine has 16 GB
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Rows of a file and files of each size; the seeds; and what small sizes need other than defaults."""
+
+    file_rows: int
+    files: tuple[int, ...]
+    seeds: int
+    rival_seeds: int
+    seconds: float
+    subset_size: int
+    bucket_size: int | str
+
+    def fit(self, model: str, seed: int, work: Path) -> Run:
+        """What a model is told."""
+        every = {"n_estimators": TREES, "n_jobs": -1, "random_state": seed}
+        if model == "scikit-learn":
+            return every
+        every |= {"memory_limit": OUR_LIMIT, "spill_dir": str(work)}
+        if model == "subsets":
+            return every | {"subset_size": self.subset_size}
+        top = {"trees_per_top": TREES_PER_TOP, "balance": 1.0, "bucket_size": self.bucket_size}
+        return every | top | {"store": "disk"}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parse(__doc__, arguments)
+    runner = Runner("big_data", options)
+    plan = options.of_size(
+        full=Plan(1_000_000, (1, 5, 10, 20, 30, 40, 50), 3, 1, 7200, 500_000, "auto"),
+        quick=Plan(250_000, (1, 2, 4), 2, 1, 60, 50_000, "auto"),
+        tiny=Plan(10_000, (2,), 1, 1, 60, 2_000, 2_000),
+    )
+    work = options.output / "big_data"
+    work.mkdir(parents=True, exist_ok=True)
+    made = partial(write_imagery, work / "imagery", plan.file_rows, max(plan.files))
+    results = measure(runner, "made-up", plan, plan.files, made, work)
+    show(runner, "made-up imagery, 81 features", plan, results)
+    show_buckets(runner, results)
+    runner.plot(draw(results))
+    real_scene(runner, options, plan, work)
+    shutil.rmtree(work)
+    return 0
+
+
+Sources = Callable[[int], tuple[list[str], list[str]]]  # from a number of files, training and test files
+Results = dict[tuple[int, str], list[Run]]  # by training rows and model: one for each seed
+
+
+def write_imagery(directory: Path, file_rows: int, n_files: int, files: int) -> tuple[list[str], list[str]]:
+    """The first `files` training files and all test files, made unless they are there.
+
+    A file has every n-th stripe of the same scene: fewer files are a thinner sample of it, not a part.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    n_stripes = math.ceil(1.003 * file_rows / ((1 - TEST_SHARE) * imagery.WIDTH * STRIPE))
+    for number in range(n_files):
+        test, train = (directory / f"{what}-{number:03d}.parquet" for what in ("test", "train"))
+        if train.exists():
+            continue
+        firsts = [(number + n_files * i) * STRIPE for i in range(n_stripes)]
+        parts = [imagery.lines(first, STRIPE) for first in firsts]
+        x, y = (np.concatenate(part) for part in zip(*parts, strict=True))
+        tested = np.concatenate([imagery.for_testing(first, STRIPE, TEST_SHARE) for first in firsts])
+        imagery.write_rows(test, x[tested], y[tested])
+        imagery.write_rows(train, x[~tested][:file_rows], y[~tested][:file_rows])
+    found = {what: [str(p) for p in sorted(directory.glob(f"{what}-*"))] for what in ("train", "test")}
+    return found["train"][:files], found["test"]
+
+
+def real_scene(runner: Runner, options: Options, plan: Plan, work: Path) -> None:
+    """The real scene in training and test blocks, all its rows."""
+
+    def sources(files: int) -> tuple[list[str], list[str]]:
+        directory = work / "landsat"
+        directory.mkdir(exist_ok=True)
+        train, test = directory / "train.parquet", directory / "test.parquet"
+        if not train.exists():
+            split = landsat(options.data, options.of_size(full=None, quick=100_000, tiny=5_000))
+            imagery.write_rows(test, split.x_test, split.y_test)
+            imagery.write_rows(train, split.x_train, split.y_train)
+        return [str(train)], [str(test)]
+
+    try:
+        results = measure(runner, "landsat", plan, (1,), sources, work)
+    except MissingDataError as error:
+        runner.console.print(str(error))
+        return
+    show(runner, "the Landsat scene of Gewata, split by blocks, 54 features", plan, results)
+
+
+def measure(
+    runner: Runner, scene: str, plan: Plan, sizes: tuple[int, ...], sources: Sources, work: Path
+) -> Results:
+    """Smaller sizes first: who fails is not tried with more."""
+    results: Results = {}
+    given_up: set[str] = set()
+    for files in sizes:
+        for seed in range(plan.seeds):
+            for model in MODELS:
+                done = results.setdefault((files * plan.file_rows, model), [])
+                if model in given_up or (model == "scikit-learn" and seed >= plan.rival_seeds):
+                    continue
+                fit = partial(measure_one, model, plan, seed, partial(sources, files), work)
+                run = {"scene": scene, "files": files, "file_rows": plan.file_rows}
+                done.append(runner.run(fit, **run, model=model, seed=seed))
+                if "failed" in done[-1]:
+                    given_up.add(model)
+    return results
+
+
+def measure_one(
+    model: str, plan: Plan, seed: int, sources: Callable[[], tuple[list[str], list[str]]], work: Path
+) -> Run:
+    train, test = sources()
+    forest = {"oldgrowth": "RandomForestClassifier", "subsets": "SubsetForestClassifier"}.get(model, model)
+    wanted = {"forest": forest, "train": train, "test": test, "fit": plan.fit(model, seed, work)}
+    command = [sys.executable, str(WORKER), json.dumps(wanted | {"limit": RIVAL_LIMIT})]
+    code, output, errors = run_to_the_end(command, plan.seconds)
+    if code is None:
+        return {"failed": f"over {plan.seconds:g} s"}
+    if code:
+        return {"failed": reason(code, errors, RIVAL_LIMIT if model == "scikit-learn" else OUR_LIMIT)}
+    result: Run = json.loads(output.strip().splitlines()[-1])
+    return result
+
+
+def show(runner: Runner, title: str, plan: Plan, results: Results) -> None:
+    rows: list[list[Any]] = []
+    for (n, model), runs in results.items():
+        good, failed = finished(runs), [run["failed"] for run in runs if "failed" in run]
+        n = good[0]["train_rows"] if good else n
+        if not good:
+            rows.append([f"{n:,}", model, "0", failed[0] if failed else "not tried", "", "", "", ""])
+            continue
+        seconds = [run["seconds"] for run in good]
+        rows.append(
+            [
+                f"{n:,}",
+                model,
+                len(good),
+                mean_and_spread(seconds, ".1f"),
+                f"{fmean(seconds) / n / TREES * 1e9:.0f}",
+                f"{max(run['peak'] for run in good) / 1e9:.2f}",
+                mean_and_spread(run["accuracy"] for run in good),
+                mean_and_spread(run["mean_recall"] for run in good),
+            ]
+        )
+    headings = ("training rows", "model", "seeds", "seconds", "ns a row and tree", "peak GB")
+    tests = next(run["test_rows"] for runs in results.values() for run in finished(runs))
+    title = f"{title}, {TREES} trees, {tests:,} test rows; from files to forest"
+    runner.table(title, (*headings, "accuracy", "mean recall"), rows)
+
+
+def show_buckets(runner: Runner, results: Results) -> None:
+    rows = []
+    for (n, model), runs in results.items():
+        for run in finished(runs)[:1] if model == "oldgrowth" else ():
+            report = run["report"]
+            sizes = report["bucket_rows"]
+            numbers = (n, report["buckets"], report["bucket_size"], sizes["50%"], sizes["100%"])
+            rows.append([f"{number:,}" for number in (*numbers, report["buckets_split"])])
+    headings = ("training rows", "buckets", "bucket size", "median rows", "most rows", "split again")
+    runner.table("Buckets with balance 1 (a bucket may have twice the bucket size)", headings, rows)
+
+
+def draw(results: Results) -> Figure:
+    figure = Figure(figsize=(13, 4), layout="constrained")
+    panels = (("seconds", "seconds", 1.0), ("accuracy", "accuracy", 1.0), ("peak", "peak memory, GB", 1e9))
+    for ax, (field, words, scale) in zip(figure.subplots(1, len(panels)), panels, strict=True):
+        for number, model in enumerate(MODELS):
+            points = [
+                (n / 1e6, run[field] / scale)
+                for (n, name), runs in results.items()
+                if name == model
+                for run in finished(runs)
+            ]
+            if not points:
+                continue
+            sizes = sorted({n for n, _ in points})
+            means = [fmean(value for n, value in points if n == size) for size in sizes]
+            ax.plot(sizes, means, color=f"C{number}", lw=2, label=model)
+            ax.scatter(*zip(*points, strict=True), color=f"C{number}", s=14)
+        ax.set(xlabel="million training rows", ylabel=words)
+    figure.axes[0].legend()
+    return figure
+
+
+if __name__ == "__main__":
+    sys.exit(main())
