@@ -25,6 +25,8 @@ constexpr std::size_t kFeaturesWorthCopying = 64;
 // How far ahead the rows of a bucket are fetched, which lie anywhere.
 constexpr std::size_t kAhead = 8;
 constexpr std::size_t kLine = 64;
+// Bytes that the system may map around a page.
+constexpr std::size_t kAround = 2 << 20;
 
 void fetch(const void* from, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; i += kLine) __builtin_prefetch(static_cast<const char*>(from) + i);
@@ -41,12 +43,14 @@ struct BlockLeaves {
   const Leaf& leaf(std::size_t i, std::size_t tree) const { return leaves[tree * kBlock + i]; }
 };
 
-// Gives back the memory of what is mapped from a file. The file keeps it.
+// Gives back the memory of some items of an array that is mapped from a file, which keeps them. With them goes what
+// lies shortly before: the system maps more than is asked for, and so brings back the end of what was let go last.
 template <class T>
-void let_go(std::span<const T> items) {
+void let_go(std::span<const T> all, std::size_t first, std::size_t n) {
   static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(items.data()) / page * page;
-  const auto end = reinterpret_cast<std::uintptr_t>(items.data() + items.size());
+  const std::size_t before = std::min(first, kAround / sizeof(T));
+  const auto begin = reinterpret_cast<std::uintptr_t>(all.data() + first - before) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(all.data() + first + n);
   if (end > begin) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
@@ -104,9 +108,9 @@ class Batch {
   void let_go_of_bucket(std::size_t top, std::size_t bucket) const {
     const std::size_t trees = forest_.trees_of_top[top], bottom = forest_.bottom_start[top] + bucket * trees;
     const std::size_t node = forest_.node_start[bottom], row = forest_.table_start[bottom];
-    let_go(forest_.nodes.subspan(node, forest_.node_start[bottom + trees] - node));
+    let_go(forest_.nodes, node, forest_.node_start[bottom + trees] - node);
     const std::size_t rows = forest_.table_start[bottom + trees] - row;
-    let_go(forest_.table.subspan(row * forest_.outputs(), rows * forest_.outputs()));
+    let_go(forest_.table, row * forest_.outputs(), rows * forest_.outputs());
   }
 
   // n rows from `at` on; `fresh` rows are about to come through trees that have not been used yet.
