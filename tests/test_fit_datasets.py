@@ -282,7 +282,7 @@ def test_an_infinite_value_is_found_in_its_own_file(tmp_path: Path) -> None:
 
 def test_an_interrupt_does_not_wait_for_the_source() -> None:
     """The source answers only after a long time, and is left alone with that."""
-    asked, answers, answered = threading.Event(), threading.Event(), threading.Event()
+    asked, answers, answered, ended = (threading.Event() for _ in range(4))
 
     def batches() -> Any:
         yield np.zeros((10, 2)), np.arange(10) % 2
@@ -293,11 +293,18 @@ def test_an_interrupt_does_not_wait_for_the_source() -> None:
 
     def interrupt() -> None:
         asked.wait()
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # type: ignore[arg-type]
+        while not ended.is_set():  # Python swallows an interrupt that comes while it collects garbage
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # type: ignore[arg-type]
+            ended.wait(5)
 
-    threading.Thread(target=interrupt, daemon=True).start()
+    interrupter = threading.Thread(target=interrupt, daemon=True)
+    interrupter.start()
     data = open_dataset(batches)
-    with pytest.raises(KeyboardInterrupt):
-        RandomForestClassifier(2).fit(data)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            RandomForestClassifier(2).fit(data)
+    finally:
+        ended.set()
+        interrupter.join()
     assert not answered.is_set()
     answers.set()
