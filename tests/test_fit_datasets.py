@@ -297,6 +297,8 @@ def test_an_interrupt_does_not_wait_for_the_source() -> None:
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # type: ignore[arg-type]
             ended.wait(5)
 
+    # A process that was started in the background ignores interrupts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     interrupter = threading.Thread(target=interrupt, daemon=True)
     interrupter.start()
     data = open_dataset(batches)
@@ -306,5 +308,6 @@ def test_an_interrupt_does_not_wait_for_the_source() -> None:
     finally:
         ended.set()
         interrupter.join()
+        signal.signal(signal.SIGINT, before)
     assert not answered.is_set()
     answers.set()
