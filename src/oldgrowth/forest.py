@@ -64,7 +64,11 @@ class Forest:
         self._arrays = arrays
         for array in arrays.values():
             array.flags.writeable = False
-        self._core = _core.Forest(n_features, n_classes, **arrays, trusted=trusted)
+        try:
+            self._core = _core.Forest(n_features, n_classes, **arrays, trusted=trusted)
+        except ValueError as error:  # the core says where and what
+            section, _, wrong = str(error).partition(": ")
+            raise CorruptedModelFileError(path or "The forest", section, wrong or "not possible") from error
 
     def __getattr__(self, name: str) -> npt.NDArray[Any]:
         if name in ARRAYS:

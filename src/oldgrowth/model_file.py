@@ -199,15 +199,9 @@ def read_model(path: str | os.PathLike[str], mmap: bool = True) -> Model:
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptedModelFileError(path, "meta", str(error)) from error
     arrays = {name: parts[name].view(_TYPES[name]) for name in ARRAYS}
-    try:
-        forest = Forest(n_features, n_classes, arrays, path=path, mapped=mmap)
-        if not mmap:
-            forest.check()
-    except CorruptedModelFileError:
-        raise
-    except ValueError as error:  # the core says where and what
-        section, _, wrong = str(error).partition(": ")
-        raise CorruptedModelFileError(path, section, wrong) from error
+    forest = Forest(n_features, n_classes, arrays, path=path, mapped=mmap)
+    if not mmap:
+        forest.check()
     return Model(forest, meta, sections, size)
 
 
