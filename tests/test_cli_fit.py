@@ -260,10 +260,11 @@ def test_what_is_read_is_never_replaced(
 def test_a_forest_that_cannot_be_saved_is_not_lost(
     parquet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
     folder, forest = tmp_path / "checkpoint", tmp_path / "forest.og"
     command = ["fit", parquet, "--target", "label", "--features", "a,b", "--trees", 2, "--seed", 1]
     command += ["--quiet", "--json"]
-    kept = ["--checkpoint-dir", folder, "-o", forest]
+    kept = ["--checkpoint-dir", "~/checkpoint", "-o", forest]
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import wraps
+from collections.abc import Iterator
 from os import PathLike
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,12 +26,11 @@ from .model_file import write_model
 from .oob_scores import OobScorer
 from .params import Planner, jobs_of
 from .predict import ROWS_WORTH_A_THREAD, apply, predict_sums
+from .refit import whole_or_not_at_all
 from .report import FitReport
 from .streamed_rows import StreamedRows
 from .streaming import columns_for, must_let_go, predict_batches, room_for, targets_of
 from .training_rows import TrainingRows
-
-_Fitted = TypeVar("_Fitted")
 
 
 class _ForestBase(BaseEstimator):
@@ -267,30 +265,11 @@ def _refuse_paths(X: Any) -> None:
         )
 
 
-def _whole_or_not_at_all(fit: Callable[..., _Fitted]) -> Callable[..., _Fitted]:
-    """A fit that fails leaves the estimator as it was; one that succeeds, nothing of an earlier one."""
-
-    @wraps(fit)
-    def wrapped(self: Any, *args: Any, **kwargs: Any) -> _Fitted:
-        before = dict(vars(self))
-        for name in before:
-            if name.endswith("_") and not name.startswith("__"):
-                delattr(self, name)
-        try:
-            return fit(self, *args, **kwargs)
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
-
-    return wrapped
-
-
 class Classifier(ClassifierMixin, _ForestBase):
     classes_: npt.NDArray[Any]
     oob_decision_function_: npt.NDArray[np.float64]
 
-    @_whole_or_not_at_all
+    @whole_or_not_at_all
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Classifier:
         """Fit a forest to the rows of X and their labels.
 
@@ -357,7 +336,7 @@ class Classifier(ClassifierMixin, _ForestBase):
 class Regressor(RegressorMixin, _ForestBase):
     oob_prediction_: npt.NDArray[np.float64]
 
-    @_whole_or_not_at_all
+    @whole_or_not_at_all
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Regressor:
         """Fit a forest to the rows of X and their values.
 

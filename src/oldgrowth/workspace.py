@@ -273,6 +273,12 @@ def lasting_space(directory: Path, keep: bool = False) -> Iterator[Workspace]:
         space.close(finished)
 
 
+def clear_lasting(directory: Path) -> None:
+    """Remove what a fit that kept its files has left in them."""
+    with lasting_space(directory):
+        pass  # a fit that ends well clears it
+
+
 def reclaim(parent: Path) -> int:
     """Remove what killed fits left here; returns how many directories."""
     removed = 0

@@ -13,7 +13,7 @@ from ..datasets.base import Dataset
 from ..datasets.labels import CodedLabels
 from ..errors import DataError
 from ..memory import human_bytes
-from ..workspace import lasting_space
+from ..workspace import clear_lasting
 from .parameters import check_known, estimator_class
 from .show import plain, print_json, report_facts, stage_table
 from .sources import Source, refuse_a_source
@@ -58,8 +58,7 @@ def run_fit(
     model.fit(data)
     model.set_params(verbose=0).save(output)  # whoever loads it did not ask to see progress
     if model.checkpoint_dir is not None:
-        with lasting_space(Path(model.checkpoint_dir)):
-            pass  # which clears it
+        clear_lasting(Path(model.checkpoint_dir).expanduser())
     _show(model, data, target, output, as_json, console)
 
 

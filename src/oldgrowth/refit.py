@@ -1,0 +1,28 @@
+"""Fitting an estimator that may be fitted already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+_Fitted = TypeVar("_Fitted")
+
+
+def whole_or_not_at_all(fit: Callable[..., _Fitted]) -> Callable[..., _Fitted]:
+    """A fit that fails leaves the estimator as it was; one that succeeds, nothing of an earlier one."""
+
+    @wraps(fit)
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> _Fitted:
+        before = dict(vars(self))
+        for name in before:
+            if name.endswith("_") and not name.startswith("__"):
+                delattr(self, name)
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return wrapped
