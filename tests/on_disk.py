@@ -40,12 +40,13 @@ def make_all_tiny(monkeypatch: pytest.MonkeyPatch, tops_per_round: int = 2) -> N
 
 def force_to_disk(monkeypatch: pytest.MonkeyPatch, spill_dir: Path) -> None:
     def fit_twice(
-        rows: TrainingRows, planner: Planner, limits: Limits, verbose: int, use_oob: UseOob
+        rows: TrainingRows, planner: Planner, limits: Limits, verbose: int, use_oob: UseOob, keep: bool
     ) -> Fitted:
         memory = _in_memory(rows, planner, limits, verbose, use_oob)
+        tight, planned = _tight(limits, spill_dir), _in_small_chunks(planner)
         with monkeypatch.context() as patch:
             make_all_tiny(patch)
-            disk = fit_forest(rows, _in_small_chunks(planner), _tight(limits, spill_dir), verbose, use_oob)
+            disk = fit_forest(rows, planned, tight, verbose, use_oob, keep)
         assert list(spill_dir.glob("oldgrowth-spill-*")) == []
         _compare(memory, disk)
         return disk
