@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.utils import column_or_1d
+from sklearn.utils import check_X_y, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -23,6 +23,7 @@ from .fit import Fitted, fit_forest
 from .forest import Forest
 from .means import limits_of
 from .model_file import write_model
+from .narrow_frame import narrow_frame
 from .oob_scores import OobScorer
 from .params import Planner, jobs_of
 from .predict import ROWS_WORTH_A_THREAD, apply, predict_sums
@@ -31,6 +32,9 @@ from .report import FitReport
 from .streamed_rows import StreamedRows
 from .streaming import columns_for, must_let_go, predict_batches, room_for, targets_of
 from .training_rows import TrainingRows
+
+# For scikit-learn's validation: numbers stay in the type they have, and missing ones are welcome.
+_AS_IT_IS: dict[str, Any] = {"dtype": "numeric", "ensure_all_finite": False}
 
 
 class _ForestBase(BaseEstimator):
@@ -171,10 +175,11 @@ class _ForestBase(BaseEstimator):
             return X
         check_is_fitted(self, "forest_")
         _refuse_paths(X)
+        narrow = narrow_frame(X)
         x: npt.NDArray[np.generic] = validate_data(
-            self, X, reset=False, dtype="numeric", ensure_all_finite=False
+            self, X, reset=False, skip_check_array=narrow is not None, **_AS_IT_IS
         )
-        return x
+        return x if narrow is None else narrow
 
     def _is_plain(self, X: Any) -> bool:
         """Whether X is an array with which nothing can be wrong, as single rows to predict are in a hurry."""
@@ -206,9 +211,12 @@ class _ForestBase(BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, numeric: bool
     ) -> tuple[npt.NDArray[np.generic], npt.NDArray[Any], npt.NDArray[np.float64] | None]:
         _refuse_paths(X)
-        x, y = validate_data(
-            self, X, y, dtype="numeric", ensure_all_finite=False, multi_output=True, y_numeric=numeric
-        )
+        narrow = narrow_frame(X)
+        if narrow is not None:
+            validate_data(self, X, skip_check_array=True)
+            x, y = check_X_y(narrow, y, multi_output=True, y_numeric=numeric, estimator=self, **_AS_IT_IS)
+        else:
+            x, y = validate_data(self, X, y, multi_output=True, y_numeric=numeric, **_AS_IT_IS)
         if y.ndim == 2 and y.shape[1] > 1:
             raise DataError(
                 f"y has {y.shape[1]} columns, but a forest has one target: fit one forest for each column."
