@@ -49,8 +49,14 @@ def main() -> None:
         fits[n] = journal.run({"what": "fit", "rows": n}, fit)
     show_stages(console, rows, fits[rows])
     show_growth(console, fits)
-    copied = journal.run({"what": "copy", "rows": rows}, lambda: plain_copy(files, fits[rows], work))
-    show_copy(console, fits[rows], copied)
+    distributed, copied = [fits[rows]], []
+    for repeat in range(options.repeats):
+        if repeat > 0:
+            again = {"what": "fit", "rows": rows, "repeat": repeat}
+            distributed.append(journal.run(again, partial(limited_fit, files, work)))
+        run = {"what": "copy", "rows": rows, "repeat": repeat}
+        copied.append(journal.run(run, partial(plain_copy, files, fits[rows], work)))
+    show_copy(console, distributed, copied)
     both: list[dict[str, Run]] = [{} for _ in range(options.repeats)]
     for repeat, runs in enumerate(both):
         for store in ("memory", "disk"):
@@ -73,7 +79,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--directory", type=Path, default=HERE / "results" / "scale", help="for data and buckets"
     )
-    parser.add_argument("--repeats", type=int, default=3, help="of the comparison with memory")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="of the comparisons with memory and with a copy"
+    )
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--fresh", action="store_true", help="forget finished runs")
     parser.add_argument("--keep", action="store_true", help="keep the data")
@@ -170,13 +178,13 @@ def show_growth(console: Console, fits: dict[int, Run]) -> None:
     console.print(table)
 
 
-def show_copy(console: Console, fit: Run, copied: Run) -> None:
-    stage = stages_of(fit)["distribute"]
-    ours = (stage["bytes_read"] + stage["bytes_written"]) / stage["seconds"]
-    plain = copied["bytes"] / copied["seconds"]
+def show_copy(console: Console, fits: list[Run], copies: list[Run]) -> None:
+    stages = [stages_of(fit)["distribute"] for fit in fits]
+    ours = max((stage["bytes_read"] + stage["bytes_written"]) / stage["seconds"] for stage in stages)
+    plain = max(copy["bytes"] / copy["seconds"] for copy in copies)
     console.print(
-        f"distribute: {ours / 1e6:,.0f} MB/s read and written, a plain copy {plain / 1e6:,.0f} MB/s: "
-        f"{ours / plain:.2f}x (goal 0.5x)"
+        f"distribute: {ours / 1e6:,.0f} MB/s read and written, a plain copy {plain / 1e6:,.0f} MB/s, "
+        f"best of {len(fits)} each: {ours / plain:.2f}x (goal 0.5x)"
     )
 
 

@@ -121,10 +121,10 @@ void bind_rows(nb::module_& m) {
       .def(nb::init<std::size_t>(), "n_features"_a)
       .def(
           "add",
-          [](Profile& self, In2<float> x, std::size_t first, std::size_t last) {
+          [](Profile& self, const InRows& x, std::size_t first, std::size_t last) {
             require(x.shape(1) == self.size() && first <= last && last <= self.size(), "other number of features");
-            nb::gil_scoped_release release;
-            self.add(x.data(), x.shape(0), x.shape(1), first, last);
+            as_floats(
+                x, [&](std::size_t, const float* rows, std::size_t n) { self.add(rows, n, self.size(), first, last); });
           },
           "x"_a, "first"_a, "last"_a)
       .def(
@@ -154,15 +154,19 @@ void bind_rows(nb::module_& m) {
                    })
       .def(
           "encode",
-          [](const RowCodec& self, In2<float> x, In1<std::uint64_t> target_bits, Out2<std::uint8_t> records,
+          [](const RowCodec& self, const InRows& x, In1<std::uint64_t> target_bits, Out2<std::uint8_t> records,
              Out1<std::uint64_t> keys) {
             const std::size_t n = x.shape(0);
             require(x.shape(1) == self.n_features() && target_bits.shape(0) == n && records.shape(0) == n &&
                         records.shape(1) >= self.record_bytes() && keys.shape(0) == n,
                     "arrays of other shapes");
-            nb::gil_scoped_release release;
-            return self.encode(x.data(), n, x.shape(1), target_bits.data(), records.data(), records.shape(1),
-                               keys.data());
+            const std::size_t apart = records.shape(1);
+            bool known = true;
+            as_floats(x, [&](std::size_t first, const float* rows, std::size_t count) {
+              known = known && self.encode(rows, count, self.n_features(), target_bits.data() + first,
+                                           records.data() + first * apart, apart, keys.data() + first);
+            });
+            return known;
           },
           "x"_a, "target_bits"_a, "records"_a, "keys"_a, "Records may be longer than the codec needs.")
       .def(
@@ -294,14 +298,13 @@ void bind_growing(nb::module_& m) {
 void bind_forest(nb::module_& m) {
   m.def(
       "route",
-      [](In1<std::uint64_t> nodes, In2<float> x) {
+      [](In1<std::uint64_t> nodes, const InRows& x) {
         require(nodes.shape(0) > 0, "a top tree without nodes");
+        const NodeFormat format(static_cast<std::uint32_t>(x.shape(1)));
         std::vector<std::uint32_t> buckets(x.shape(0));
-        {
-          nb::gil_scoped_release release;
-          route(NodeFormat(static_cast<std::uint32_t>(x.shape(1))), nodes.data(),
-                {x.data(), x.shape(1), nullptr, x.shape(0), true}, buckets.data());
-        }
+        as_floats(x, [&](std::size_t first, const float* rows, std::size_t n) {
+          route(format, nodes.data(), {rows, x.shape(1), nullptr, n, !are_bytes(x)}, buckets.data() + first);
+        });
         return to_numpy(std::move(buckets));
       },
       "nodes"_a, "x"_a);

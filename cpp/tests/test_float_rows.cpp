@@ -35,6 +35,30 @@ void columns_become_rows(std::size_t n, std::size_t d) {
   }
 }
 
+void bytes_become_rows(std::size_t n, std::size_t d) {
+  std::mt19937_64 random(n * d);
+  std::vector<std::vector<std::uint8_t>> values(d, std::vector<std::uint8_t>(n));
+  std::vector<const std::uint8_t*> columns;
+  for (std::vector<std::uint8_t>& column : values) {
+    for (std::uint8_t& value : column) value = static_cast<std::uint8_t>(random());
+    columns.push_back(column.data());
+  }
+  for (const std::size_t start : {std::size_t{0}, n / 3}) {
+    std::vector<std::uint8_t> rows((n - start) * d + 1, 99);
+    rows_of_bytes(columns, start, n - start, rows.data());
+    CHECK(rows.back() == 99);
+    std::size_t seen = 0;
+    as_floats(rows.data(), n - start, d, [&](std::size_t first, const float* floats, std::size_t count) {
+      CHECK(first == seen);
+      for (std::size_t i = 0; i < count; ++i)
+        for (std::size_t f = 0; f < d; ++f)
+          CHECK(floats[i * d + f] == static_cast<float>(values[f][start + first + i]));
+      seen += count;
+    });
+    CHECK(seen == n - start);
+  }
+}
+
 void oddities_are_found_wherever_they_are() {
   const std::size_t n = 9000;
   for (const std::size_t at : {0UL, 1UL, 4095UL, 4096UL, 8999UL})
@@ -52,7 +76,8 @@ void oddities_are_found_wherever_they_are() {
 
 int main() {
   for (const std::size_t n : {1UL, 63UL, 64UL, 65UL, 300UL})
-    for (const std::size_t d : {1UL, 3UL, 81UL}) {
+    for (const std::size_t d : {1UL, 3UL, 81UL, 700UL}) {
+      bytes_become_rows(n, d);
       columns_become_rows<std::int8_t>(n, d);
       columns_become_rows<std::uint8_t>(n, d);
       columns_become_rows<std::int16_t>(n, d);

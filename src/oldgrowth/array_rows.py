@@ -1,4 +1,4 @@
-"""Rows of an array in memory, handed out in chunks of float32 without copying more than a chunk."""
+"""Rows of an array in memory, handed out in chunks without copying more than a chunk."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from .datasets.base import FloatsOrBytes
 from .errors import InfiniteValueError
 from .training_rows import Chunk, Place, Taken, TrainingRows
 
@@ -74,7 +75,11 @@ class ArrayRows(TrainingRows):
             last = min(first + rows, self.n_rows)
             part = self._x[first:last] if self.kept is None else self._x[self.kept[first:last]]
             numbers = range(first, last) if self.kept is None else self.kept[first:last]
-            x, _ = as_float32(part, numbers, self.names)
+            x: FloatsOrBytes
+            if part.dtype == np.uint8:
+                x = np.ascontiguousarray(part, dtype=np.uint8)
+            else:
+                x, _ = as_float32(part, numbers, self.names)
             weights = None if self.weights is None else self.weights[first:last]
             yield Chunk(first, x, self.targets[first:last], weights, last)
 

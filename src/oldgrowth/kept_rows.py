@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from .datasets.base import FloatsOrBytes
 from .errors import DamagedBlockError
 from .space import Space
 from .training_rows import Chunk, Taken
@@ -121,8 +122,10 @@ class KeptRows:
         return x
 
 
-def _narrowed(x: npt.NDArray[np.float32]) -> npt.NDArray[Any]:
+def _narrowed(x: FloatsOrBytes) -> npt.NDArray[Any]:
     """The same values in the narrowest type that holds them."""
+    if x.dtype == np.uint8:
+        return x
     low, high = x.min(), x.max()  # NaN if any value is missing
     for dtype in _TYPES[:-1]:
         limits = np.iinfo(dtype)

@@ -101,7 +101,7 @@ class OobInMemory(OutOfBag):
         samples = [sampled.top_sample(self._plan, tree) for tree in range(forest.n_trees)]
         for chunk in sampled.rows.chunks(self._plan.chunk_size, Place()):
             leaves = np.empty((chunk.rows, forest.n_trees), dtype=np.int64)
-            forest.apply(chunk.x, True, False, leaves)
+            forest.apply(chunk.x.astype(np.float32, copy=False), True, False, leaves)
             for tree, sample in enumerate(samples):
                 seen = sample[np.searchsorted(sample, chunk.first_row) : np.searchsorted(sample, chunk.end)]
                 outside = np.ones(chunk.rows, dtype=bool)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from . import _core
 from .checkpoint import Checkpoint
+from .datasets.base import FloatsOrBytes
 from .errors import ChangedDataError, DataError
 from .facts import FactFinder, Facts
 from .kept_rows import KeptRows
@@ -181,7 +182,7 @@ def _chooser(rows: TrainingRows, plan: Plan, start: Place) -> _Chooser:
 
 def encode(
     codec: _core.RowCodec,
-    x: npt.NDArray[np.float32],
+    x: FloatsOrBytes,
     targets: npt.NDArray[np.float64],
     first_row: int,
     records: npt.NDArray[np.uint8] | None = None,

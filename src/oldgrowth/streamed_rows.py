@@ -41,7 +41,7 @@ class StreamedRows(TrainingRows):
 
     def chunks(self, rows: int, start: Place) -> Iterator[Chunk]:
         number = start.row
-        for batch in self._dataset.batches(rows, start.source_row):
+        for batch in self._dataset.batches(rows, start.source_row, keep_bytes=True):
             targets = self._targets(batch)
             x, weights, end = batch.x, batch.weights, batch.first_row + len(batch.x)
             if weights is not None and not weights.all():

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from .datasets.base import FloatsOrBytes
 from .errors import ChangedSourceError
 
 
@@ -25,7 +26,7 @@ class Chunk:
     """
 
     first_row: int
-    x: npt.NDArray[np.float32]
+    x: FloatsOrBytes
     targets: npt.NDArray[np.float64]  # class numbers or values
     weights: npt.NDArray[np.float64] | None
     source_end: int
@@ -122,7 +123,7 @@ class Pass:
         for chunk in self._rows.chunks(size, self.place):
             crc, side_crc = self.place.crc, self.place.side_crc
             if self._rows.checked:
-                crc = _core.crc32c(chunk.x.reshape(-1).view(np.uint8), crc)
+                crc = _core.crc32c_of_rows(chunk.x, crc)
                 side_crc = _core.crc32c(self._side(chunk), side_crc)
             self.place = Place(chunk.end, chunk.source_end, crc, side_crc)
             yield chunk, self.place

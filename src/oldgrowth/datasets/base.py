@@ -1,4 +1,4 @@
-"""What every dataset is: rows in a fixed order, given in batches of float32, as often as wanted.
+"""What every dataset is: rows in a fixed order, given in batches, as often as wanted.
 
 A format gives its rows in pieces of any size; here they become batches of exactly the rows asked for.
 """
@@ -26,6 +26,9 @@ from ..errors import (
 )
 from .labels import CodedLabels, Labels, join_labels
 
+# Values are float32; whoever can read bytes too gets them where all values of a batch are of type uint8.
+FloatsOrBytes = npt.NDArray[np.float32] | npt.NDArray[np.uint8]
+
 FIRST_ROOM = 1 << 16  # rows of memory for a batch whose length is not known yet
 
 
@@ -34,7 +37,7 @@ class Batch:
     """Consecutive rows, the first of which has the number `first_row` in the dataset."""
 
     first_row: int
-    x: npt.NDArray[np.float32]  # (rows, n_features), C-contiguous; NaN is a missing value
+    x: FloatsOrBytes  # (rows, n_features), C-contiguous; NaN is a missing value
     y: npt.NDArray[Any] | CodedLabels | None
     weights: npt.NDArray[np.float64] | None
     where: str  # the file or kind of source of its first row, for errors
@@ -54,7 +57,9 @@ class Piece(Protocol):
     def rows(self) -> int: ...
     @property
     def where(self) -> str: ...
-    def fill(self, out: npt.NDArray[np.float32], start: int) -> None: ...
+    @property
+    def all_bytes(self) -> bool: ...  # whether all values are of type uint8 and none is missing
+    def fill(self, out: FloatsOrBytes, start: int) -> None: ...
     def labels(self, start: int, stop: int) -> Labels | None: ...
     def weights(self, start: int, stop: int) -> npt.NDArray[np.float64] | None: ...
     def carried(self, start: int, stop: int) -> pa.Table | None: ...
@@ -63,12 +68,15 @@ class Piece(Protocol):
 class BatchBuilder:
     """A batch that is being filled from pieces."""
 
-    def __init__(self, first_row: int, rows: int, known: bool, n_features: int, where: str) -> None:
+    def __init__(
+        self, first_row: int, rows: int, known: bool, n_features: int, where: str, as_bytes: bool
+    ) -> None:
         self.first_row = first_row
         self.count = 0
         self._rows = rows
         self._where = [(0, where)]  # from which row of the batch on, and where that is
-        self._x = np.empty((rows if known else min(rows, FIRST_ROOM), n_features), dtype=np.float32)
+        shape = (rows if known else min(rows, FIRST_ROOM), n_features)
+        self._x: FloatsOrBytes = np.empty(shape, np.uint8) if as_bytes else np.empty(shape, np.float32)
         self._labels: list[Labels] = []
         self._weights: list[npt.NDArray[np.float64]] = []
         self._carried: list[pa.Table] = []
@@ -82,11 +90,9 @@ class BatchBuilder:
         stop = min(piece.rows, start + self._rows - self.count)
         end = self.count + stop - start
         if end > len(self._x):
-            grown = np.empty(
-                (min(self._rows, max(2 * len(self._x), end)), self._x.shape[1]), dtype=np.float32
-            )
-            grown[: self.count] = self._x[: self.count]
-            self._x = grown
+            self._move(min(self._rows, max(2 * len(self._x), end)), self._x.dtype)
+        if self._x.dtype == np.uint8 and not piece.all_bytes:
+            self._move(len(self._x), np.dtype(np.float32))
         if piece.where != self._where[-1][1]:
             self._where.append((self.count, piece.where))
         piece.fill(self._x[self.count : end], start)
@@ -99,6 +105,12 @@ class BatchBuilder:
                 parts.append(part)  # type: ignore[arg-type, attr-defined]
         self.count = end
         return stop
+
+    def _move(self, rows: int, dtype: np.dtype[Any]) -> None:
+        """Go on in memory for so many rows of this type."""
+        moved = np.empty((rows, self._x.shape[1]), dtype=dtype)
+        moved[: self.count] = self._x[: self.count]
+        self._x = moved
 
     def finish(self, names: tuple[str, ...] | None) -> Batch:
         x = self._x[: self.count]
@@ -153,7 +165,9 @@ class Dataset(ABC):
     def _where(self) -> str:
         return f"the {self.kind}"
 
-    def batches(self, rows: int, start: int = 0, carry: Sequence[str] = ()) -> Iterator[Batch]:
+    def batches(
+        self, rows: int, start: int = 0, carry: Sequence[str] = (), keep_bytes: bool = False
+    ) -> Iterator[Batch]:
         """Give the rows from number `start` on, in batches of `rows` rows; only the last may be shorter.
 
         Parameters
@@ -164,6 +178,8 @@ class Dataset(ABC):
             Number of the first row to give.
         carry : sequence of str, default ()
             Columns to hand through as they are, in `Batch.carried`.
+        keep_bytes : bool, default False
+            Give batches whose values are all of type uint8 as they are, not as float32.
 
         Returns
         -------
@@ -175,9 +191,9 @@ class Dataset(ABC):
         if start < 0 or (self.n_rows is not None and start > self.n_rows):
             raise ParameterError("start", start, "the number of a row")
         self._check_names(carry)
-        return self._batches(rows, start, tuple(carry))
+        return self._batches(rows, start, tuple(carry), keep_bytes)
 
-    def _batches(self, rows: int, start: int, carry: tuple[str, ...]) -> Iterator[Batch]:
+    def _batches(self, rows: int, start: int, carry: tuple[str, ...], keep_bytes: bool) -> Iterator[Batch]:
         end = start if start == self.n_rows else 0  # a source need not give a piece when nothing is left
         builder: BatchBuilder | None = None
         for piece in self._pieces(rows, start, carry):
@@ -187,7 +203,8 @@ class Dataset(ABC):
             at = max(0, start - piece.first_row)
             while at < piece.rows:
                 if builder is None:
-                    builder = self._builder(piece.first_row + at, rows, piece.where)
+                    as_bytes = keep_bytes and piece.all_bytes
+                    builder = self._builder(piece.first_row + at, rows, piece.where, as_bytes)
                 at = builder.take(piece, at)
                 if builder.full:
                     yield builder.finish(self.feature_names)
@@ -196,10 +213,10 @@ class Dataset(ABC):
         if builder is not None:
             yield builder.finish(self.feature_names)
 
-    def _builder(self, first_row: int, rows: int, where: str) -> BatchBuilder:
+    def _builder(self, first_row: int, rows: int, where: str, as_bytes: bool) -> BatchBuilder:
         known = self.n_rows is not None
         left = rows if self.n_rows is None else min(rows, self.n_rows - first_row)
-        return BatchBuilder(first_row, left, known, self.n_features, where)
+        return BatchBuilder(first_row, left, known, self.n_features, where, as_bytes)
 
     def _check_end(self, end: int, start: int) -> None:
         if self.n_rows is None:

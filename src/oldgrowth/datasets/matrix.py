@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import ColumnTypeError, DataError, DuplicateColumnError, NoDataError, ParameterError
-from .base import Dataset
+from .base import Dataset, FloatsOrBytes
 from .labels import Labels, checked_weights, labels_from_numpy
 from .rows import MemoryRows, Reader, Rows
 
@@ -47,7 +47,11 @@ class MatrixPiece:
     def rows(self) -> int:
         return len(self.x)
 
-    def fill(self, out: npt.NDArray[np.float32], start: int) -> None:
+    @property
+    def all_bytes(self) -> bool:
+        return self.x.dtype == np.uint8
+
+    def fill(self, out: FloatsOrBytes, start: int) -> None:
         part = self.x[start : start + len(out)]
         with np.errstate(over="ignore"):
             out[...] = part if self.columns is None else part[:, self.columns]

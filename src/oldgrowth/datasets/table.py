@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from .. import _core
-from .base import Dataset
+from .base import Dataset, FloatsOrBytes
 from .columns import Columns, check_columns
 from .labels import Labels, labels_from_arrow, type_class, weights_from_arrow
 
@@ -32,7 +32,11 @@ class TablePiece:
         self.n_features = len(values)
         self._features = _core.Columns(list(values), list(missing))
 
-    def fill(self, out: npt.NDArray[np.float32], start: int) -> None:
+    @property
+    def all_bytes(self) -> bool:
+        return self._features.all_bytes
+
+    def fill(self, out: FloatsOrBytes, start: int) -> None:
         self._features.fill(start, out)
 
     def labels(self, start: int, stop: int) -> Labels | None:
