@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "class_sums.hpp"
 #include "route.hpp"
 
 namespace oldgrowth {
@@ -58,7 +59,7 @@ void let_go(std::span<const T> all, std::size_t first, std::size_t n) {
 template <class Leaf, class Visit>
 class Batch {
  public:
-  Batch(const Forest& forest, const RowsIn& rows, std::size_t first, std::size_t n, const Visit& visit)
+  Batch(const Forest& forest, const RowsIn& rows, std::size_t first, std::size_t n, Visit& visit)
       : forest_(forest),
         format_(forest.n_features),
         all_{rows.x + first * forest.n_features, forest.n_features, nullptr, n, rows.may_miss},
@@ -136,11 +137,17 @@ class Batch {
   RowList gathered(std::size_t at, std::size_t n) {
     const std::size_t width = all_.stride;
     if (copies_.empty()) return {all_.x, width, rows_.data() + at, n, all_.may_miss};
+    const RowList copied{
+        copies_.data(), width, nullptr, n, all_.may_miss, columns_.empty() ? nullptr : columns_.data()};
+    if (copied.columns != nullptr) {
+      gather(all_.x, rows_.data() + at, n, width, copies_.data(), columns_.data());
+      return copied;
+    }
     for (std::size_t i = 0; i < n; ++i) {
       if (at + i + kAhead < rows_.size()) fetch(all_.x + rows_[at + i + kAhead] * width, width * sizeof(float));
       std::memcpy(copies_.data() + i * width, all_.x + rows_[at + i] * width, width * sizeof(float));
     }
-    return with_columns({copies_.data(), width, nullptr, n, all_.may_miss});
+    return copied;
   }
 
   // The same rows, by columns too if that is of use.
@@ -155,7 +162,7 @@ class Batch {
   NodeFormat format_;
   RowList all_;
   bool let_go_;
-  const Visit& visit_;
+  Visit& visit_;
   std::size_t tops_at_once_;
   std::vector<std::uint32_t> buckets_, rows_;
   std::vector<std::size_t> end_;
@@ -163,55 +170,63 @@ class Batch {
   std::vector<Leaf> leaves_;
 };
 
-// Batch after batch, as visit(number of the batch's first row, BlockLeaves).
-template <class Leaf, class Visit>
-void visit_leaves(const Forest& forest, const RowsIn& rows, const Visit& visit) {
+// Batch after batch: for each, start(first row, rows) gives what is then shown all BlockLeaves.
+template <class Leaf, class Start>
+void visit_leaves(const Forest& forest, const RowsIn& rows, const Start& start) {
   const std::size_t worth = forest.nodes.size_bytes() / (2 * sizeof(float) * forest.n_features);
   const std::size_t at_once =
       rows.let_go ? std::max<std::size_t>(rows.n, 1) : std::clamp(worth, kFewestRows, kMostRows);
   for (std::size_t first = 0; first < rows.n; first += at_once) {
-    const auto shown = [&](const BlockLeaves<Leaf>& block) { visit(first, block); };
-    Batch<Leaf, decltype(shown)>(forest, rows, first, std::min(at_once, rows.n - first), shown).run();
+    const std::size_t n = std::min(at_once, rows.n - first);
+    auto visit = start(first, n);
+    Batch<Leaf, decltype(visit)>(forest, rows, first, n, visit).run();
   }
 }
 
-// What a class leaf says of a row, added to its sums.
-inline void add_class_leaf(const Forest& forest, std::size_t bottom, Node leaf, bool hard, double* sum) {
-  if ((leaf & kMixedBit) == 0) {
-    sum[payload(leaf)] += 1;
-    return;
-  }
-  const std::size_t k = forest.n_classes;
-  const float* shares = forest.table.data() + (forest.table_start[bottom] + (payload(leaf) & ~kMixedBit)) * k;
-  if (hard)
-    sum[std::max_element(shares, shares + k) - shares] += 1;
-  else
-    for (std::size_t c = 0; c < k; ++c) sum[c] += static_cast<double>(shares[c]);
-}
+// Adds up the class leaves of a batch.
+class AddClasses {
+ public:
+  AddClasses(const Forest& forest, bool hard, std::size_t n, double* sums)
+      : forest_(forest), sums_(forest, hard, n, sums) {}
+  ~AddClasses() { sums_.finish(); }
 
-// Visits all leaves as add(bottom tree, leaf, sums of its row).
-template <class Add>
-void add_leaves(const Forest& forest, const RowsIn& rows, double* sums, const Add& add) {
-  const std::size_t k = forest.outputs();
-  visit_leaves<Node>(forest, rows, [&](std::size_t start, const BlockLeaves<Node>& block) {
-    double* out = sums + start * k;
-    for (std::size_t i = 0; i < block.n; ++i) {
-      if (i + kAhead < block.n) __builtin_prefetch(out + block.rows[i + kAhead] * k, 1);
-      double* sum = out + block.rows[i] * k;
-      for (std::size_t j = 0; j < block.trees; ++j) add(block.bottom + j, block.leaf(i, j), sum);
+  void operator()(const BlockLeaves<Node>& block) {
+    const std::size_t trees = forest_.trees_of_top[block.top];
+    if (block.top != top_ && counted_ + trees > ClassSums::kMost) {
+      sums_.finish();
+      counted_ = 0;
     }
-  });
-}
+    if (block.top != top_) counted_ += trees;
+    top_ = block.top;
+    for (std::size_t i = 0; i < block.n; ++i) {
+      if (i + kAhead < block.n) sums_.fetch(block.rows[i + kAhead]);
+      sums_.add(block.rows[i], block.bottom, &block.leaf(i, 0), block.trees, kBlock);
+      if (trees > ClassSums::kMost) sums_.finish(block.rows[i]);
+    }
+  }
+
+ private:
+  const Forest& forest_;
+  ClassSums sums_;
+  std::size_t top_ = ~std::size_t{0}, counted_ = 0;  // trees whose votes are not finished, at most
+};
 
 }  // namespace
 
 void predict_sums(const Forest& forest, const RowsIn& rows, bool hard, double* sums) {
   std::fill_n(sums, rows.n * forest.outputs(), 0.0);
-  if (forest.n_classes == 0)
-    add_leaves(forest, rows, sums, [](std::size_t, Node leaf, double* sum) { *sum += leaf_value(leaf); });
-  else
-    add_leaves(forest, rows, sums,
-               [&](std::size_t bottom, Node leaf, double* sum) { add_class_leaf(forest, bottom, leaf, hard, sum); });
+  if (forest.n_classes > 0) {
+    visit_leaves<Node>(forest, rows, [&](std::size_t first, std::size_t n) {
+      return AddClasses(forest, hard, n, sums + first * forest.n_classes);
+    });
+    return;
+  }
+  visit_leaves<Node>(forest, rows, [&](std::size_t first, std::size_t) {
+    return [=](const BlockLeaves<Node>& block) {
+      for (std::size_t i = 0; i < block.n; ++i)
+        for (std::size_t j = 0; j < block.trees; ++j) sums[first + block.rows[i]] += leaf_value(block.leaf(i, j));
+    };
+  });
 }
 
 void apply(const Forest& forest, const RowsIn& rows, std::int64_t* leaves) {
@@ -226,11 +241,13 @@ void apply(const Forest& forest, const RowsIn& rows, std::int64_t* leaves) {
                   static_cast<std::int64_t>(forest.node_start[b - trees + 1] - forest.node_start[b - trees]);
   }
   const std::size_t n_trees = first_tree.back();
-  visit_leaves<std::uint32_t>(forest, rows, [&](std::size_t start, const BlockLeaves<std::uint32_t>& block) {
-    std::int64_t* out = leaves + start * n_trees + first_tree[block.top] + block.first_tree;
-    for (std::size_t i = 0; i < block.n; ++i)
-      for (std::size_t j = 0; j < block.trees; ++j)
-        out[block.rows[i] * n_trees + j] = before[block.bottom + j] + static_cast<std::int64_t>(block.leaf(i, j));
+  visit_leaves<std::uint32_t>(forest, rows, [&](std::size_t first, std::size_t) {
+    return [&, first](const BlockLeaves<std::uint32_t>& block) {
+      std::int64_t* out = leaves + first * n_trees + first_tree[block.top] + block.first_tree;
+      for (std::size_t i = 0; i < block.n; ++i)
+        for (std::size_t j = 0; j < block.trees; ++j)
+          out[block.rows[i] * n_trees + j] = before[block.bottom + j] + static_cast<std::int64_t>(block.leaf(i, j));
+    };
   });
 }
 
