@@ -12,7 +12,7 @@ import pytest
 from oldgrowth import RandomForestClassifier, open_dataset
 from oldgrowth.datasets.base import Dataset
 from oldgrowth.streamed_rows import StreamedRows
-from oldgrowth.training_rows import Pass, Place
+from oldgrowth.training_rows import Pass, Place, Trail
 
 ROWS, FEATURES = 3000, 11
 NAMES = [f"b{j}" for j in range(FEATURES)]
@@ -87,7 +87,7 @@ def test_the_checksum_of_a_pass_does_not_depend_on_what_is_missing_nearby(tmp_pa
     data = open_dataset(tmp_path, target="y")
 
     def checksum(chunk_size: int) -> int:
-        reading = Pass(StreamedRows(data, True), Place())
+        reading = Pass(StreamedRows(data, True), Place(), Trail())
         for _ in reading.chunks(chunk_size):
             pass
         return reading.place.crc

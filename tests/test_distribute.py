@@ -28,7 +28,7 @@ def test_data_that_changes_between_the_passes_is_refused() -> None:
         sampled, tops = through_top_trees(data, plan, threads)
         store = MemoryStore(sampled, {i: top.n_buckets for i, top in tops.items()}, plan)
         data._x[1503, 1] = 77.0  # a whole-numbered feature that had no such value
-        with pytest.raises(ChangedDataError, match="rows 1500 to 1599"):
+        with pytest.raises(ChangedDataError, match="rows 1500 to 1599 of the data"):
             distribute(sampled, tops, store, plan, threads, PROGRESS)
 
 
@@ -52,7 +52,12 @@ def test_a_source_that_changes_unnoticed_by_its_files_is_refused(change: str) ->
             data.targets[3] = (data.targets[3] + 1) % 3
         else:
             data._x, data.targets = data._x[:-1], data.targets[:-1]
-        with pytest.raises(ChangedSourceError, match="second pass"):
+        said = {
+            "value": "the values in rows 0 to 99 are not",
+            "label": "the labels or weights in rows 0 to 99 are not",
+            "fewer rows": "the second pass read 1,999 rows, the first 2,000",
+        }
+        with pytest.raises(ChangedSourceError, match=said[change]):
             distribute(sampled, tops, store, plan, threads, PROGRESS)
 
 
@@ -151,9 +156,9 @@ class StoreSuite(ABC):
 
 
 def _passed(data: ArrayRows, rows: int):
-    from oldgrowth.training_rows import Pass, Place
+    from oldgrowth.training_rows import Pass, Place, Trail
 
-    return Pass(data, Place()).chunks(rows)
+    return Pass(data, Place(), Trail()).chunks(rows)
 
 
 class TestMemoryStore(StoreSuite):

@@ -232,7 +232,9 @@ def test_labels_that_changed_places_between_the_passes_are_noticed(tmp_path: Pat
     model = RandomForestClassifier(2, store=store, spill_dir=tmp_path, **OPTIONS)
     data = open_dataset(batches)
     reads = iter([False] + [True] * 9)  # it was looked at when it was opened
-    with pytest.raises(ChangedSourceError, match="not those of the first"):
+    with pytest.raises(
+        ChangedSourceError, match=r"labels or weights in rows \d+ to \d+ are not those of the first"
+    ):
         model.fit(data)
 
 

@@ -99,7 +99,15 @@ class MemoryStore(BucketStore):
 
     def put(self, group: None, at: int, chunk: Chunk, buckets: list[npt.NDArray[np.uint32]]) -> None:
         part = slice(chunk.first_row, chunk.end)
-        encode(self._codec, chunk.x, chunk.targets, chunk.first_row, self._records[part], self._keys[part])
+        encode(
+            self._codec,
+            chunk.x,
+            chunk.targets,
+            chunk.first_row,
+            self._records[part],
+            self._keys[part],
+            chunk.where,
+        )
         if self._copied:
             self._targets[part] = chunk.targets
             if self._weights is not None and chunk.weights is not None:

@@ -196,7 +196,7 @@ class DiskStore(BucketStore):
     def put(self, group: _Group, at: int, chunk: Chunk, buckets: list[npt.NDArray[np.uint32]]) -> None:
         part = slice(at, at + chunk.rows)
         rows = group.rows[part]
-        _, keys = encode(self._codec, chunk.x, chunk.targets, chunk.first_row, rows)
+        _, keys = encode(self._codec, chunk.x, chunk.targets, chunk.first_row, rows, where=chunk.where)
         self._layout.pack(keys, chunk.targets, chunk.weights, chunk.first_row, rows)
         for mine, given in zip(group.buckets, buckets, strict=True):
             mine[part] = given

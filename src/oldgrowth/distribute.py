@@ -38,7 +38,7 @@ def distribute(
     written: Written | None = None,
 ) -> None:
     """Bring all rows from `start` on into the store, for these top trees by their numbers."""
-    reading = Pass(sampled.rows, start[0])
+    reading = Pass(sampled.rows, start[0], sampled.trail)
     counts = np.zeros(plan.n_classes, dtype=np.int64)
     counts[: len(start[1])] = start[1]
     progress.advance(start[0].row)
@@ -81,7 +81,7 @@ def distribute(
     if sampled.rows.checked:
         reading.compare(sampled.end)
         if plan.classification and not np.array_equal(counts, sampled.facts.class_rows):
-            raise ChangedSourceError("The data", "the labels of the second pass are not those of the first")
+            raise ChangedSourceError("the data", "the labels of the second pass are not those of the first")
 
 
 def _groups(

@@ -36,10 +36,10 @@ class InfiniteValueError(DataError):
 class ChangedDataError(DataError):
     """A second pass over the data found other rows than the first."""
 
-    def __init__(self, first_row: int, last_row: int) -> None:
+    def __init__(self, first_row: int, last_row: int, where: str) -> None:
         super().__init__(
-            f"The data changed while it was read: rows {first_row} to {last_row} hold a value in the second "
-            "pass that was not there in the first. Do not write to the data during fit."
+            f"The data changed while it was read: rows {first_row} to {last_row} of {where} hold a value in "
+            "the second pass that was not there in the first. Do not write to the data during fit."
         )
 
 
@@ -244,8 +244,9 @@ class ChangedSourceError(DataError):
     """A source is not what it was when it was opened or first read."""
 
     def __init__(self, where: str, what: str) -> None:
+        source = f"The {where.removeprefix('the ')}" if where.startswith("the ") else where
         super().__init__(
-            f"{where} changed since the dataset was opened: {what}. Do not write to it while "
+            f"{source} changed since the dataset was opened: {what}. Do not write to it while "
             "it is used; open it anew."
         )
 
@@ -334,10 +335,10 @@ class DamagedBlockError(OldgrowthError):
 class UnseenLabelError(DataError):
     """A label that the first pass did not meet."""
 
-    def __init__(self, label: object, row: int) -> None:
+    def __init__(self, label: object, row: int, where: str) -> None:
         super().__init__(
-            f"The data changed while it was read: row {row} has the label {label!r} in the second pass, "
-            "which no row had in the first. Do not write to the data during fit."
+            f"The data changed while it was read: row {row} of {where} has the label {label!r} in the second "
+            "pass, which no row had in the first. Do not write to the data during fit."
         )
 
 

@@ -21,7 +21,7 @@ from .kept_rows import KeptRows
 from .plan import Plan
 from .progress import StageProgress
 from .space import Space
-from .training_rows import Chunk, Pass, Place, Taken, TrainingRows, read_ahead
+from .training_rows import Chunk, Pass, Place, Taken, Trail, TrainingRows, read_ahead
 
 _STATE = "sample"
 _SAVE_EVERY_SECONDS = 5.0
@@ -37,6 +37,7 @@ class Sampled:
     codec: _core.RowCodec
     kept: KeptRows | None  # rows that may be in a top sample, if the source cannot be asked for them again
     end: Place
+    trail: Trail  # of the first pass
 
     def top_sample(self, plan: Plan, top: int) -> npt.NDArray[np.uint32]:
         """The numbers of the rows that a top tree, or a tree on a subset, is grown on."""
@@ -66,7 +67,7 @@ def sample(
     space = space or Space()
     checkpoint = space.checkpoint()
     found = _Found(rows, plan, None if rows.random_access else KeptRows(rows.n_features, space, kept_bytes))
-    reading = Pass(rows, found.resume(checkpoint))
+    reading = Pass(rows, found.resume(checkpoint), found.trail)
     progress.advance(reading.place.row)
     choose = _chooser(rows, plan, reading.place) if found.kept is not None else None
     saved_at = time.monotonic()
@@ -89,6 +90,7 @@ class _Found:
         self._rows = rows
         self.kept = kept
         self.complete = False
+        self.trail = Trail()
         self._profile = _core.Profile(rows.n_features)
         self._finder = FactFinder(rows.n_features, plan.classification)
         edges = np.linspace(0, rows.n_features, plan.n_jobs + 1).astype(int).tolist()
@@ -113,6 +115,7 @@ class _Found:
             flags.append((wide, missing))
         values = {
             "place": vars(place),
+            "trail": self.trail.state(),
             "complete": complete,
             "features": flags,
             "facts": self._finder.state(),
@@ -134,6 +137,7 @@ class _Found:
                 {k.removeprefix("kept_"): v for k, v in arrays.items() if k.startswith("kept_")}
             )
         self.complete = values["complete"]
+        self.trail = Trail.restored(values["trail"])
         return Place(**values["place"])
 
     def finish(self, end: Place) -> Sampled:
@@ -146,7 +150,7 @@ class _Found:
             self.kept.recode(final)
         codec = _core.RowCodec(self._profile)
         facts = self._finder.facts(self._rows.n_classes, codec.record_bytes)
-        return Sampled(self._rows, facts, codec, self.kept, end)
+        return Sampled(self._rows, facts, codec, self.kept, end, self.trail)
 
 
 _Chooser = Callable[[Chunk], npt.NDArray[np.uint32]]
@@ -187,6 +191,7 @@ def encode(
     first_row: int,
     records: npt.NDArray[np.uint8] | None = None,
     keys: npt.NDArray[np.uint64] | None = None,
+    where: str = "the data",
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint64]]:
     """Rows as records, with a key for each that hashes its content; into the given arrays, or new ones."""
     if records is None:
@@ -194,5 +199,5 @@ def encode(
     if keys is None:
         keys = np.empty(len(x), dtype=np.uint64)
     if not codec.encode(x, (targets + 0.0).view(np.uint64), records, keys):
-        raise ChangedDataError(first_row, first_row + len(x) - 1)
+        raise ChangedDataError(first_row, first_row + len(x) - 1, where)
     return records, keys

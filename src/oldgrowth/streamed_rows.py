@@ -47,7 +47,7 @@ class StreamedRows(TrainingRows):
             if weights is not None and not weights.all():
                 kept = weights > 0
                 x, targets, weights = x[kept], targets[kept], weights[kept]
-            yield Chunk(number, x, targets, weights, end)
+            yield Chunk(number, x, targets, weights, end, batch.where)
             number += len(x)
 
     def finish_first_pass(self) -> npt.NDArray[np.int64] | None:
@@ -79,7 +79,7 @@ class StreamedRows(TrainingRows):
                 "The dataset has no target: name its column, as in open_dataset(source, target='label')."
             )
         if self._coder is not None:
-            return self._coder.code(batch.y, batch.first_row)
+            return self._coder.code(batch.y, batch.first_row, batch.where)
         if isinstance(batch.y, CodedLabels) or batch.y.dtype.kind not in "uifb":
             raise DataError(f"The target {self._dataset.target!r} is text: a regressor needs numbers.")
         values = batch.y.astype(np.float64)

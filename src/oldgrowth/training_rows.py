@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from queue import Full, Queue
 from threading import Event, Thread
@@ -30,6 +30,7 @@ class Chunk:
     targets: npt.NDArray[np.float64]  # class numbers or values
     weights: npt.NDArray[np.float64] | None
     source_end: int
+    where: str = "the data"  # the file or kind of source of its first row, for errors
 
     @property
     def rows(self) -> int:
@@ -111,22 +112,62 @@ class Taken:
     weights: npt.NDArray[np.float64] | None
 
 
-class Pass:
-    """One reading of all rows: knows how far it is and whether it reads what the first one read."""
+class Trail:
+    """Places that a pass came by, at about equal distances: another pass can tell where it differs."""
 
-    def __init__(self, rows: TrainingRows, place: Place) -> None:
+    MOST = 4096
+
+    def __init__(self, places: Iterable[Place] = ()) -> None:
+        self._places = {place.source_row: place for place in places}
+
+    def add(self, place: Place) -> None:
+        self._places[place.source_row] = place
+        if len(self._places) > self.MOST:
+            self._places = dict(list(self._places.items())[1::2])
+
+    def at(self, source_row: int) -> Place | None:
+        return self._places.get(source_row)
+
+    def state(self) -> list[list[int]]:
+        return [list(vars(place).values()) for place in list(self._places.values())]
+
+    @staticmethod
+    def restored(state: list[list[int]]) -> Trail:
+        return Trail(Place(*values) for values in state)
+
+
+class Pass:
+    """One reading of all rows: knows how far it is and whether it reads what the first one read.
+
+    `first` is the trail of that one, or of this one as far as it was.
+    """
+
+    def __init__(self, rows: TrainingRows, place: Place, first: Trail) -> None:
         self._rows = rows
         self.place = place
+        self._trail = first
+        self._agreed = place  # with the first pass, up to here
+        self._where: str | None = None  # the source behind that
 
     def chunks(self, size: int) -> Iterator[tuple[Chunk, Place]]:
         """Each chunk, and the place behind it."""
         for chunk in self._rows.chunks(size, self.place):
             crc, side_crc = self.place.crc, self.place.side_crc
+            self._where = self._where or chunk.where
             if self._rows.checked:
                 crc = _core.crc32c_of_rows(chunk.x, crc)
                 side_crc = _core.crc32c(self._side(chunk), side_crc)
             self.place = Place(chunk.end, chunk.source_end, crc, side_crc)
+            self._look_at_trail()
             yield chunk, self.place
+
+    def _look_at_trail(self) -> None:
+        known = self._trail.at(self.place.source_row)
+        if known is None:
+            self._trail.add(self.place)
+        elif self._rows.checked:
+            self.compare(known)
+            self._agreed, self._where = self.place, None
 
     def _side(self, chunk: Chunk) -> npt.NDArray[np.uint8]:
         """Targets and weights, row by row."""
@@ -135,11 +176,18 @@ class Pass:
         return np.stack(columns, axis=1).reshape(-1).view(np.uint8)
 
     def compare(self, first: Place) -> None:
-        if self.place != first:
-            what = "the values of the second pass are not those of the first"
-            if self.place.source_row != first.source_row:
-                what = f"the second pass read {self.place.source_row:,} rows, the first {first.source_row:,}"
-            raise ChangedSourceError("The data", what)
+        """Refuse to be elsewhere than the first pass was."""
+        if self.place == first:
+            return
+        where = self._where or "the data"
+        if self.place.source_row != first.source_row:
+            what = f"the second pass read {self.place.source_row:,} rows, the first {first.source_row:,}"
+            raise ChangedSourceError(where, what)
+        what = "values" if self.place.crc != first.crc else "labels or weights"
+        rows = f"rows {self._agreed.source_row} to {self.place.source_row - 1}"
+        raise ChangedSourceError(
+            where, f"the {what} in {rows} are not those of the first pass when read a second time"
+        )
 
 
 T = TypeVar("T")
