@@ -213,7 +213,7 @@ def test_an_interrupt_says_the_way_on(
     fail_with(monkeypatch, stop)
     assert run(["demo"]) == 130
     said = capsys.readouterr().err.splitlines()
-    assert said[-1] == "oldgrowth: Call fit again with checkpoint_dir='there' to go on."
+    assert said[-1] == "oldgrowth: Call fit again with --checkpoint-dir 'there' to go on."
 
 
 def running_demo(*options: str) -> subprocess.Popen[str]:
@@ -252,7 +252,7 @@ def test_too_low_a_limit_is_one_sentence(
 ) -> None:
     assert run(["demo", "--size", "100", "--memory-limit", "10MB"]) == 1
     err = capsys.readouterr().err
-    assert re.fullmatch(r"oldgrowth: memory_limit of 10 MB is too low: at least .*\n", err)
+    assert re.fullmatch(r"oldgrowth: --memory-limit of 10 MB is too low: at least .*\n", err)
     assert not list(temporary.iterdir())
 
 

@@ -99,6 +99,11 @@ def test_many_classes_are_shown_by_their_confusions(
         (["label.og", "bare.parquet", "--target", "label"], 1, "has no column 'label'"),
         (["value.og", "test.parquet", "--target", "label"], 1, "holds text, but the forest predicts numbers"),
         (["label.og", "test.parquet", "--target", "a"], 1, "both a feature and target"),
+        (
+            ["label.og", "test.parquet", "--target", "id"],
+            1,
+            "No row has a label that the forest knows: the target 'id' holds",
+        ),
     ],
 )
 def test_evaluate_says_what_is_wrong(

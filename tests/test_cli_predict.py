@@ -161,7 +161,12 @@ def test_progress_is_shown_unless_quiet(
         (["label.og", "test.parquet", "-o", "out.csv", "--keep", "id,id"], 2, "two columns of that name"),
         (["value.og", "test.parquet", "-o", "out.csv", "--proba"], 2, "predicts values, not classes"),
         (["label.og", "test.parquet", "-o", "out.csv", "--features", "a,b"], 1, "trained on 6"),
-        (["label.og", "test.parquet", "-o", "out.csv", "-j", "0"], 1, "n_jobs=0"),
+        (["label.og", "test.parquet", "-o", "out.csv", "-j", "0"], 1, "--jobs 0 is not possible"),
+        (
+            ["label.og", "test.parquet", "-o", "out.csv", "--memory-limit", "10MB"],
+            1,
+            "--memory-limit of 10 MB is too low: at least",
+        ),
         (["label.og", "cut.parquet", "-o", "out.csv"], 1, "cut.parquet"),
         (["label.og", "few.csv", "-o", "out.csv"], 1, "has no column 'c'"),
     ],

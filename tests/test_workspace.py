@@ -19,6 +19,7 @@ import oldgrowth.fit
 import oldgrowth.means
 from helpers import make_data
 from oldgrowth import RandomForestClassifier, RandomForestRegressor
+from oldgrowth.checkpoint import Checkpoint
 from oldgrowth.errors import CheckpointError, DirectoryInUseError, ParameterError, SpillDirectoryError
 from oldgrowth.workspace import lasting_space, reclaim, spill_space
 
@@ -201,6 +202,35 @@ def test_other_data_is_refused(tmp_path, monkeypatch) -> None:
             forest(tmp_path).fit(rows, labels, rows if weights is rows else weights)
     with pytest.raises(CheckpointError, match="criterion was 'gini' and is 'squared_error'"):
         RandomForestRegressor(6, random_state=4, bucket_size=100, checkpoint_dir=tmp_path).fit(x, y)
+
+
+def test_of_many_files_the_one_that_differs_is_named(tmp_path: Path) -> None:
+    def identity(n: int, changed: int) -> dict[str, Any]:
+        files = [{"path": f"{i}.csv", "size": 10 + (i == changed)} for i in range(n)]
+        return {"parameters": {}, "data": {"files": files}}
+
+    with lasting_space(tmp_path) as space:
+        begun = Checkpoint(space)
+        begun.begin(identity(900, -1))
+        again = Checkpoint(space)
+        again.begin(identity(900, -1))
+        assert again.taken_up and not begun.taken_up
+        with pytest.raises(
+            CheckpointError, match=r"files\[707\] was .*'size': 10.* and is .*'size': 11"
+        ) as one:
+            Checkpoint(space).begin(identity(900, 707))
+        assert len(str(one.value)) < 400
+        with pytest.raises(CheckpointError, match="files were 900 and are 901"):
+            Checkpoint(space).begin(identity(901, -1))
+
+
+def test_a_fit_that_goes_on_says_so(tmp_path, monkeypatch, capsys) -> None:
+    interrupted(monkeypatch, tmp_path, *DATA)
+    forest(tmp_path, verbose=1).fit(*DATA)
+    said = f"goes on with the fit that {tmp_path} holds"
+    assert said in " ".join(capsys.readouterr().err.split())
+    forest(tmp_path, verbose=1).fit(*DATA)
+    assert "goes on" not in capsys.readouterr().err
 
 
 def test_means_may_change(tmp_path, monkeypatch) -> None:

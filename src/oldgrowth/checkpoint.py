@@ -25,6 +25,7 @@ _IDENTITY = "checkpoint.json"
 class Checkpoint:
     def __init__(self, space: Workspace | None) -> None:
         self._space = space if space is not None and space.lasting else None
+        self.taken_up = False  # whether it goes on with what an earlier fit began
 
     @property
     def active(self) -> bool:
@@ -52,6 +53,7 @@ class Checkpoint:
         if not isinstance(found, dict) or found.pop("checksum", None) != _checksum(found):
             raise CheckpointError(self._space.path, f"{_IDENTITY} is damaged")
         _compare(self._space, found, identity)
+        self.taken_up = True
         return found
 
     def save(self, name: str, arrays: dict[str, npt.NDArray[Any]], values: dict[str, Any]) -> None:
@@ -93,6 +95,16 @@ def _compare(space: Workspace, found: dict[str, Any], identity: dict[str, Any]) 
             for key in sorted(was.keys() | now.keys()):
                 if was.get(key) != now.get(key):
                     raise CheckpointError(
-                        space.path, f"{part} differ: {key} was {was.get(key)!r} and is {now.get(key)!r}"
+                        space.path, f"{part} differ: {_change(key, was.get(key), now.get(key))}"
                     )
-        raise CheckpointError(space.path, f"{part} was {was!r} and is {now!r}")
+        raise CheckpointError(space.path, _change(part, was, now))
+
+
+def _change(name: str, was: Any, now: Any) -> str:
+    """What is not as it was; of two long lists, where they differ first."""
+    if isinstance(was, list) and isinstance(now, list):
+        if len(was) != len(now):
+            return f"{name} were {len(was)} and are {len(now)}"
+        i = next(i for i, (a, b) in enumerate(zip(was, now, strict=True)) if a != b)
+        return _change(f"{name}[{i}]", was[i], now[i])
+    return f"{name} was {was!r} and is {now!r}"

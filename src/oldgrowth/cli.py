@@ -35,7 +35,7 @@ from .commands.options import (
     source_options,
 )
 from .commands.output import SUFFIXES as PREDICTION_SUFFIXES
-from .commands.parameters import KINDS, TASKS, given_parameters, parameter_options
+from .commands.parameters import KINDS, TASKS, given_parameters, in_options, parameter_options
 from .commands.sources import Source, Work
 from .datasets.columns import AllBut
 from .errors import ParameterError
@@ -122,7 +122,7 @@ def fit(
     try:
         run_fit(Source(sources, reading), columns, output, kind, task, parameters, as_json, _console())
     except ParameterError as error:
-        raise click.UsageError(str(error), context) from error
+        raise click.UsageError(in_options(str(error)), context) from error
 
 
 @cli.command()
@@ -253,12 +253,12 @@ def _run(arguments: Sequence[str] | None, state: State) -> int:
         click.echo("oldgrowth: interrupted.", err=True)
         for note in getattr(abort.__context__, "__notes__", []):
             if "checkpoint_dir=" in note:  # the way on, which a quiet fit has not said
-                click.echo(f"oldgrowth: {note}", err=True)
+                click.echo(f"oldgrowth: {in_options(note)}", err=True)
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - whatever fails, a person at a terminal wants a sentence
         if state.debug:
             traceback.print_exc()
-        click.echo(f"oldgrowth: {_sentence(error)}", err=True)
+        click.echo(f"oldgrowth: {in_options(_sentence(error))}", err=True)
         return FAILED
     return code if isinstance(code, int) else 0
 

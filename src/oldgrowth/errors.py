@@ -355,11 +355,11 @@ class CheckpointError(OldgrowthError):
 class MemoryLimitError(OldgrowthError):
     """The memory limit is too low for this data and these parameters."""
 
-    def __init__(self, limit: int, least: int) -> None:
+    def __init__(self, limit: int, least: int, way: str) -> None:
         megabytes = -(-least // 10**6)
         super().__init__(
             f"memory_limit of {limit / 1e6:,.0f} MB is too low: at least {megabytes:,} MB are needed here "
-            f"(memory_limit='{megabytes}MB'). A smaller bucket_size or top_sample needs less."
+            f"(memory_limit='{megabytes}MB'). {way}"
         )
 
 

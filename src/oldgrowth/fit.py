@@ -65,9 +65,10 @@ def fit_forest(
     ):
         space.stop = pool.stop
         recorder.space = space
-        begun = space.checkpoint().begin(
-            planner.identity() | {"data": rows.fingerprint() if space.lasting else {}}
-        )
+        checkpoint = space.checkpoint()
+        begun = checkpoint.begin(planner.identity() | {"data": rows.fingerprint() if space.lasting else {}})
+        if checkpoint.taken_up:
+            recorder.say(f"goes on with the fit that {limits.checkpoint_dir} holds")
         planner.seed = begun["seed"]
         rows.checked |= space.lasting  # arrays too may be others when a fit is taken up again
         expected = replace(expected, seed=planner.seed, chunk_size=chunk_rows)

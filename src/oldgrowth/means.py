@@ -235,7 +235,7 @@ def expect_means(narrow: Plan, wide: Plan, rows: TrainingRows, limits: Limits, c
 
 def _refuse_too_little(limits: Limits, least: int) -> None:
     if limits.memory_given and limits.memory < least:
-        raise MemoryLimitError(limits.memory, least)
+        raise MemoryLimitError(limits.memory, least, "A smaller bucket_size or top_sample needs less.")
 
 
 def least_memory(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> int:

@@ -51,12 +51,20 @@ def must_let_go(forest: Forest, memory_limit: Any) -> bool:
     return forest.nbytes > memory_limit_of(memory_limit) // 2
 
 
+def least_room(forest: Forest) -> int:
+    """The lowest memory limit under which batches of rows can be predicted now."""
+    return resident_memory() + 2 * _FEWEST_ROWS * _row_bytes(forest)
+
+
+def _row_bytes(forest: Forest) -> int:
+    return 3 * 4 * forest.n_features + 3 * 8 * forest.n_outputs + 32
+
+
 def room_for(forest: Forest, memory_limit: Any) -> Room:
     """Rows of a batch: all of the forest is read for each, if it does not fit."""
     room = max(0, memory_limit_of(memory_limit) - resident_memory())
     if must_let_go(forest, memory_limit):
-        row = 3 * 4 * forest.n_features + 3 * 8 * forest.n_outputs + 32
-        return Room(max(_FEWEST_ROWS, min(_MOST_ROWS, room // 2 // row)), True)
+        return Room(max(_FEWEST_ROWS, min(_MOST_ROWS, room // 2 // _row_bytes(forest))), True)
     return Room(max(_FEWEST_ROWS, min(_USUAL_ROWS, room // 8 // (4 * forest.n_features + 64))), False)
 
 

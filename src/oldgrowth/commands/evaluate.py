@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,11 @@ def run_evaluate(
     with closing(shown_batches("evaluate", data, predictor.rows, (), work)) as batches:
         for batch in batches:
             _add(scored, batch, predictor.means(batch.x))
+    if isinstance(scored, Confusion) and scored.unknown_rows == scored.rows > 0:
+        raise DataError(
+            f"No row has a label that the forest knows: the target {data.target!r} holds "
+            f"{_named(scored.unknown)}, the classes are {_named(scored.classes)}."
+        )
     scores = scored.scores()
     if as_json:
         print_json({"model": str(model_path), "target": data.target} | scores)
@@ -54,6 +61,12 @@ def run_evaluate(
     else:
         console.print(f"R2 {scores['r2']:.4f}, RMSE {scores['rmse']:.6g}, MAE {scores['mae']:.6g}")
     console.print(f"{scored.rows:,} rows in {time.perf_counter() - started:.1f} s.")
+
+
+def _named(labels: Iterable[Any]) -> str:
+    """The first of some labels."""
+    some = [repr(label) for label in islice(labels, _MOST_NAMED + 1)]
+    return ", ".join(some[:_MOST_NAMED]) + (" and others" if len(some) > _MOST_NAMED else "")
 
 
 def _add(scored: Confusion | Errors, batch: Batch, means: npt.NDArray[np.float64]) -> None:

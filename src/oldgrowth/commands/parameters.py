@@ -88,6 +88,17 @@ def all_parameters() -> list[Parameter]:
     return list(found.values())
 
 
+def in_options(text: str) -> str:
+    """A text about parameters, such as memory_limit='2GB', as one about options: --memory-limit 2GB."""
+    for parameter in all_parameters():
+        name = parameter.name
+        if "_" in name:  # a single word may be meant as a word
+            option = _ALIASES.get(name, [parameter.option])[0]
+            text = re.sub(rf"(?<![\w./-]){name}=('[^']*'|[^\s:,;()]+)", rf"{option} \1", text)
+            text = re.sub(rf"(?<![\w./-]){name}(?![\w./])", option, text)
+    return text
+
+
 def parameter_texts(cls: Any) -> dict[str, str]:
     """What the docstring of an estimator says of each of its parameters."""
     section = re.search(r"Parameters\n-+\n(.*?)\n\n", inspect.getdoc(cls) or "", re.DOTALL)
