@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -48,7 +50,13 @@ def must_let_go(forest: Forest, memory_limit: Any) -> bool:
     """Whether a mapped forest would take too much of the memory."""
     if not forest.mapped or forest.nbytes < _ALWAYS_FITS:
         return False
-    return forest.nbytes > memory_limit_of(memory_limit) // 2
+    return forest.nbytes > _limit_lately(memory_limit, int(time.monotonic())) // 2
+
+
+@lru_cache(maxsize=16, typed=True)
+def _limit_lately(memory_limit: Any, second: int) -> int:
+    """The limit, asked for once in a second: the system's answer takes longer than to predict a row."""
+    return memory_limit_of(memory_limit)
 
 
 def least_room(forest: Forest) -> int:
