@@ -301,3 +301,32 @@ def test_skl2onnx_converts_the_sklearn_forest(n_classes: int) -> None:
     options = {"zipmap": False} if n_classes else None
     made = skl2onnx.to_onnx(model.to_sklearn(), x[:1], options=options, target_opset=15)
     np.testing.assert_allclose(onnx_run(made, x)[-1], wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("voting", ["soft", "hard"])
+@pytest.mark.parametrize("n_classes", [8, 9, 100])
+@pytest.mark.parametrize(("n_trees", "trees_per_top"), [(260, 130), (300, 300)])
+def test_votes_of_many_trees_and_classes(
+    n_classes: int, n_trees: int, trees_per_top: int, voting: str
+) -> None:
+    """Votes are counted in bytes: more of them than a byte holds, for more classes than a word holds."""
+    rng = np.random.default_rng(n_classes)
+    x = rng.normal(size=(450, 3)).astype(np.float32)
+    y = rng.permutation(np.arange(450) % n_classes)
+    y[:250] = 0
+    model = RandomForestClassifier(
+        n_trees,
+        trees_per_top=trees_per_top,
+        bucket_size=200,
+        min_samples_leaf=2,
+        voting=voting,
+        random_state=0,
+    ).fit(x, y)
+    shares = model.predict_proba(x)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    trees = [tree.predict_proba(x) for tree in model.to_sklearn().estimators_]
+    if voting == "hard":
+        trees = [np.eye(len(model.classes_))[shares_of.argmax(axis=1)] for shares_of in trees]
+    np.testing.assert_allclose(shares, np.mean(trees, axis=0), rtol=0, atol=1e-6)
+    in_parts = [model.predict_proba(x[i : i + 70]) for i in range(0, 450, 70)]
+    np.testing.assert_array_equal(np.concatenate(in_parts), shares)
