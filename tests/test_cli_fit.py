@@ -18,7 +18,7 @@ from helpers import Inner, decode
 from oldgrowth import estimators
 from oldgrowth.cli import run
 from oldgrowth.commands.depths import forest_depths
-from oldgrowth.commands.parameters import KINDS, TASKS, all_parameters, estimator_class
+from oldgrowth.commands.parameters import KINDS, TASKS, all_parameters, estimator_class, in_options
 from oldgrowth.commands.show import ranges_of
 
 BASE = ["--trees", "6", "--seed", "3", "--quiet"]
@@ -361,3 +361,26 @@ def test_inspect_of_something_else(tmp_path: Path, capsys: pytest.CaptureFixture
     other.write_bytes(b"a text")
     assert "is not a forest saved by oldgrowth" in failed(capsys, 1, "inspect", other)
     assert "does not exist" in failed(capsys, 2, "inspect", tmp_path / "none.og")
+
+
+def test_columns_that_are_named_like_parameters_keep_their_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "x.csv").write_text("max_depth,y\na,1\nb,2\n")
+    fitted = ["fit", tmp_path / "x.csv", "--target", "y", "-o", tmp_path / "f.og", "--quiet"]
+    assert "'max_depth'" in failed(capsys, 1, *map(str, fitted))
+    assert "'bucket_size'" in failed(capsys, 1, *map(str, fitted), "--features", "bucket_size")
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        ("a higher spill_limit.", "a higher --spill-limit."),
+        ("store='wrong' is not possible", "--store 'wrong' is not possible"),
+        ("unless bootstrap=True.", "unless --bootstrap True."),
+        ("n_estimators=0: n_estimators must be", "--trees 0: --trees must be"),
+        ("the disk store at /a/spill_dir/max_depth.txt", "the disk store at /a/spill_dir/max_depth.txt"),
+    ],
+)
+def test_parameters_are_called_by_their_options(said: str, wanted: str) -> None:
+    assert in_options(said) == wanted

@@ -195,7 +195,7 @@ def test_a_file_that_was_written_again_is_refused(monkeypatch, tmp_path: Path) -
         with pytest.raises(Stopped):
             model.fit(open_dataset(path, "value", NAMES))
     pq.write_table(table().slice(1), path)
-    with pytest.raises(CheckpointError, match="data differ: files was"):
+    with pytest.raises(CheckpointError, match=r"data differ: files\[0\] was"):
         model.fit(open_dataset(path, "value", NAMES))
 
 
@@ -313,3 +313,36 @@ def test_an_interrupt_does_not_wait_for_the_source() -> None:
         signal.signal(signal.SIGINT, before)
     assert not answered.is_set()
     answers.set()
+
+
+@pytest.mark.parametrize("change", ["values", "labels", "rows"])
+def test_subsets_notice_a_source_that_changes_before_the_rows_outside_are_read(change: str) -> None:
+    """Out-of-bag scores of subsets take a second pass, over all rows."""
+    rows, reads = truth(), iter([False, False] + [True] * 9)  # looked at, read once, then again
+
+    def batches() -> Any:
+        x, y = rows.x.copy(), rows.y.copy()
+        if next(reads):
+            if change == "values":
+                x[700, 0] = x[x[:, 0] != x[700, 0], 0][0]
+            elif change == "labels":
+                y[700] = y[y != y[700]][0]
+            else:
+                x, y = x[:-1], y[:-1]
+        yield x[:600], y[:600]
+        yield x[600:], y[600:]
+
+    model = SubsetForestClassifier(3, subset_size=200, oob_score=True, random_state=0, chunk_size=50)
+    said = {"values": "the values in rows 700 to 749", "labels": "labels or weights in rows 700 to 749"}
+    with pytest.raises(ChangedSourceError, match=said.get(change, "rows")):
+        model.fit(open_dataset(batches))
+
+
+def test_a_row_is_named_with_its_own_file(tmp_path: Path) -> None:
+    """A chunk may have rows of several files."""
+    for name, odd in (("a.csv", "2.0"), ("b.csv", "0.5")):
+        lines = [f"{i % 7},{i % 3}" for i in range(50)]
+        lines[7] = f"1,{odd}"
+        (tmp_path / name).write_text("\n".join(["x,y", *lines]))
+    with pytest.raises(DataError, match=r"0\.5 in row 57 of .*b\.csv"):
+        RandomForestClassifier(2).fit(open_dataset(tmp_path, target="y"))

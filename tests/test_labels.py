@@ -29,26 +29,26 @@ ROWS = pl.DataFrame({"a": [0.0, 1.0, 2.0, 3.0], "name": ["x", "y", "x", "y"], "p
 def test_numbers_are_those_of_the_sorted_labels_in_the_end(y: Any) -> None:
     plain = y.decoded() if isinstance(y, CodedLabels) else y
     coder = LabelCoder()
-    first = coder.code(y, 0, "x.csv")
+    first = coder.code(y, 0, lambda row: "x.csv")
     final = coder.finish()
     classes, expected = np.unique(plain, return_inverse=True)
     np.testing.assert_array_equal(coder.classes, classes)
     np.testing.assert_array_equal(final[first.astype(int)], expected)
-    np.testing.assert_array_equal(coder.code(y, 0, "x.csv"), expected)
+    np.testing.assert_array_equal(coder.code(y, 0, lambda row: "x.csv"), expected)
 
 
 def test_a_label_of_the_second_pass_only_is_named_with_its_row() -> None:
     coder = LabelCoder()
-    coder.code(np.array([1, 2]), 0, "x.csv")
+    coder.code(np.array([1, 2]), 0, lambda row: "x.csv")
     coder.finish()
     with pytest.raises(UnseenLabelError, match=r"row 11 of x\.csv has the label 3"):
-        coder.code(np.array([2, 3]), 10, "x.csv")
+        coder.code(np.array([2, 3]), 10, lambda row: "x.csv")
 
 
 def test_labels_of_different_kinds() -> None:
     coder = LabelCoder()
-    coder.code(np.array([1, 2]), 0, "x.csv")
-    coder.code(np.array(["a"]), 2, "x.csv")
+    coder.code(np.array([1, 2]), 0, lambda row: "x.csv")
+    coder.code(np.array(["a"]), 2, lambda row: "x.csv")
     with pytest.raises(DataError, match="different kinds: int, str"):
         coder.finish()
 
@@ -73,7 +73,7 @@ def test_labels_of_different_kinds() -> None:
         ),
         (
             lambda: RandomForestClassifier().fit(open_dataset(ROWS, target="part", features=["a"])),
-            "0.5 from row 0 of the polars DataFrame on, which is not a label",
+            "0.5 in row 0 of the polars DataFrame, which is not a label",
         ),
     ],
 )

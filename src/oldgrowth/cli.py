@@ -38,11 +38,13 @@ from .commands.output import SUFFIXES as PREDICTION_SUFFIXES
 from .commands.parameters import KINDS, TASKS, given_parameters, in_options, parameter_options
 from .commands.sources import Source, Work
 from .datasets.columns import AllBut
-from .errors import ParameterError
+from .errors import CheckpointError, MemoryLimitError, ParameterError, SpillDirectoryError
 from .picture import SUFFIXES
 from .scene import MIN_SIDE
 
 FAILED, INTERRUPTED = 1, 130
+# What these say of parameters is put in terms of options. Others may name columns, which are left alone.
+_ABOUT_PARAMETERS = (CheckpointError, MemoryLimitError, ParameterError, SpillDirectoryError)
 # A scene of this side already needs some gigabytes of memory to be made, and more of disk.
 _MAX_SIDE = 5000
 
@@ -258,13 +260,15 @@ def _run(arguments: Sequence[str] | None, state: State) -> int:
     except Exception as error:  # noqa: BLE001 - whatever fails, a person at a terminal wants a sentence
         if state.debug:
             traceback.print_exc()
-        click.echo(f"oldgrowth: {in_options(_sentence(error))}", err=True)
+        click.echo(f"oldgrowth: {_sentence(error)}", err=True)
         return FAILED
     return code if isinstance(code, int) else 0
 
 
 def _sentence(error: Exception) -> str:
     text = " ".join(str(error).split())
+    if isinstance(error, _ABOUT_PARAMETERS):
+        return in_options(text)
     if isinstance(error, MemoryError):
         return f"out of memory: {text or 'choose something smaller'}"
     if text and isinstance(error, ValueError | OSError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,12 @@ class LabelCoder:
         self._dtype: np.dtype[Any] | None = None
         self.classes: npt.NDArray[Any] | None = None
 
-    def code(self, y: npt.NDArray[Any] | CodedLabels, first_row: int, where: str) -> npt.NDArray[np.float64]:
+    def code(
+        self, y: npt.NDArray[Any] | CodedLabels, first_row: int, where_of: Callable[[int], str]
+    ) -> npt.NDArray[np.float64]:
         labels, places = _told_apart(y)
         if self.classes is None:
-            _check_labels(labels, first_row, where)
+            _check_labels(labels, places, first_row, where_of)
             self._dtype = labels.dtype if self._dtype is None else np.result_type(self._dtype, labels.dtype)
             numbers = [self._numbers.setdefault(label, len(self._numbers)) for label in labels.tolist()]
         else:
@@ -33,7 +36,7 @@ class LabelCoder:
             if -1 in numbers:
                 unseen = numbers.index(-1)
                 row = first_row + int(np.flatnonzero(places == unseen)[0])
-                raise UnseenLabelError(labels[unseen].item(), row, where)
+                raise UnseenLabelError(labels[unseen].item(), row, where_of(row))
         return np.array(numbers, dtype=np.float64)[places]
 
     def finish(self) -> npt.NDArray[np.int64]:
@@ -76,11 +79,17 @@ def _told_apart(y: npt.NDArray[Any] | CodedLabels) -> tuple[npt.NDArray[Any], np
     return labels, places.reshape(-1)
 
 
-def _check_labels(labels: npt.NDArray[Any], first_row: int, where: str) -> None:
+def _check_labels(
+    labels: npt.NDArray[Any],
+    places: npt.NDArray[np.intp],
+    first_row: int,
+    where_of: Callable[[int], str],
+) -> None:
     """Refuse what scikit-learn refuses as a label: numbers that are not whole."""
     if labels.dtype.kind == "f" and not np.all(labels == np.floor(labels)):
-        odd = labels[labels != np.floor(labels)][0]
+        odd = int(np.flatnonzero(labels != np.floor(labels))[0])
+        row = first_row + int(np.flatnonzero(places == odd)[0])
         raise DataError(
-            f"The target holds the value {odd} from row {first_row} of {where} on, which is not a label: "
-            "use a regressor for values that are not whole numbers."
+            f"The target holds the value {labels[odd]} in row {row} of {where_of(row)}, which is not a "
+            "label: use a regressor for values that are not whole numbers."
         )

@@ -14,15 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from .errors import DiskTooSmallError, MemoryLimitError, ParameterError
-from .memory import human_bytes, memory_limit_of, resident_memory, size_of
+from .memory import READING_BYTES, human_bytes, memory_limit_of, resident_memory, size_of
 from .plan import TOO_LARGE, Plan
 from .training_rows import TrainingRows
 
 # What Python, threads and libraries take beside what is planned.
 _SLACK_BYTES = 48 * 2**20
 _SLACK_SHARE = 0.03
-# What libraries hold that read files, before it is known.
-_READING_BYTES = 96 * 2**20
+_ROUNDED_UP = 1.02
 _WRITE_BUFFERS = 2 * 8 * 2**20
 _LARGEST_GROUP = 512 * 2**20
 _SMALLEST_GROUP = 2 * 2**20
@@ -89,8 +88,8 @@ def limits_of(params: dict[str, Any]) -> Limits:
         memory_limit_of(memory),
         not auto,
         resident_memory(),
-        _READING_BYTES,
-        _READING_BYTES,
+        READING_BYTES,
+        READING_BYTES,
         paths[0],
         spill_limit,
         paths[1],
@@ -141,8 +140,12 @@ class Sizes:
     def in_memory(self) -> int:
         """All rows and trees, with the memory store."""
         rows = self.record + 8 + 4 * (self.n_tops + 1) + (0 if self.in_arrays else 16)
-        oob = 8 * self.outputs + 4 if self.oob else 0
-        return self.n_rows * (rows + oob + _TREE_BYTES * self.n_trees)
+        return self.n_rows * (rows + _TREE_BYTES * self.n_trees) + self.votes
+
+    @property
+    def votes(self) -> int:
+        """Votes out of bag, in memory."""
+        return self.n_rows * (8 * self.outputs + 12) if self.oob else 0
 
     @property
     def one_copy(self) -> int:
@@ -190,11 +193,11 @@ def choose_means(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> M
     store, why = _store(plan, sizes, limits)
     if store == "memory":
         if not sizes.in_arrays:  # the caller's arrays may be larger than any limit
-            _refuse_too_little(limits, memory_for_all(plan, sizes, limits))
+            _refuse_too_little(plan, limits, memory_for_all(plan, sizes, limits))
         many = 2**31
         return Means(store, why, chunk_rows, sizes.n_rows, many, many, sizes.n_tops, 2**62)
     least = least_memory(plan, sizes, limits, min(chunk_rows, _SMALLEST_CHUNK))
-    _refuse_too_little(limits, least)
+    _refuse_too_little(plan, limits, least)
     room = max(limits.room, least - limits.memory + limits.room)
     tops_per_round = _tops_per_round(sizes, limits)
     chunks = _chunks_at_once(plan) * chunk_rows * sizes.chunk_row
@@ -221,21 +224,29 @@ def expect_means(narrow: Plan, wide: Plan, rows: TrainingRows, limits: Limits, c
     if rows.n_rows is None or wide.subsets:  # what is needed however few rows there turn out to be
         sizes = Sizes.of(narrow, rows, 1, rows.n_features, weighted=False)
         if not sizes.in_arrays:
-            _refuse_too_little(limits, least_memory(narrow, sizes, limits, min(chunk_rows, _SMALLEST_CHUNK)))
+            least = least_memory(narrow, sizes, limits, min(chunk_rows, _SMALLEST_CHUNK))
+            if rows.n_rows is not None:
+                sizes = Sizes.of(narrow, rows, rows.n_rows, rows.n_features, weighted=False)
+                least = max(least, memory_for_all(narrow, sizes, limits))
+            _refuse_too_little(narrow, limits, least)
     else:
         for plan, bytes_each in ((wide, 4), (narrow, 1)):
             sizes = Sizes.of(plan, rows, rows.n_rows, bytes_each * rows.n_features, weighted=False)
             if plan is wide and _store(plan, sizes, limits)[0] == "disk":
                 _refuse_too_little(
-                    limits, least_memory(plan, sizes, limits, min(chunk_rows, _SMALLEST_CHUNK))
+                    plan, limits, least_memory(plan, sizes, limits, min(chunk_rows, _SMALLEST_CHUNK))
                 )
             elif plan is narrow:
                 choose_means(plan, sizes, limits, chunk_rows)
 
 
-def _refuse_too_little(limits: Limits, least: int) -> None:
+def _refuse_too_little(plan: Plan, limits: Limits, least: int) -> None:
     if limits.memory_given and limits.memory < least:
-        raise MemoryLimitError(limits.memory, least, "A smaller bucket_size or top_sample needs less.")
+        way = "Fewer trees or a smaller subset_size need less."
+        if not plan.subsets:
+            way = "A smaller bucket_size or top_sample needs less."
+        # A little more than that: the process is not of the same size each time.
+        raise MemoryLimitError(limits.memory, int(least * _ROUNDED_UP), way)
 
 
 def least_memory(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> int:
@@ -256,7 +267,7 @@ def memory_for_all(plan: Plan, sizes: Sizes, limits: Limits) -> int:
     """What the process takes if everything stays in memory."""
     bucket = plan.largest_sample(sizes.n_rows) if plan.subsets else min(sizes.n_rows, plan.bucket_size)
     growing = plan.n_jobs * bucket * sizes.grown_row
-    kept = bucket * _TREE_BYTES * sizes.n_trees if plan.subsets else sizes.in_memory
+    kept = bucket * _TREE_BYTES * sizes.n_trees + sizes.votes if plan.subsets else sizes.in_memory
     reading = 0 if sizes.in_arrays else limits.reading
     return limits.resident + _SLACK_BYTES + max(reading, growing) + kept
 

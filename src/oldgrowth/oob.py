@@ -17,7 +17,7 @@ from .plan import Plan
 from .progress import StageProgress
 from .sample import Sampled
 from .task_log import Entry, TaskLog
-from .training_rows import Place
+from .training_rows import Pass, Place
 from .workspace import Workspace
 
 # Sums are whole numbers of this size, so that the order in which trees are grown does not matter.
@@ -25,6 +25,7 @@ _UNIT = 2.0**40
 
 # Rows whose votes are added up at a time, if memory is short.
 _FEWEST_ROWS = 1024
+_ROWS_AT_A_TIME = 65_536
 
 _LEAF_BIT, _MIXED_BIT = np.uint64(1 << 63), np.uint64(1 << 62)
 
@@ -94,12 +95,15 @@ class OobInMemory(OutOfBag):
             self._targets[numbers] = votes.targets
 
     def means(self) -> Iterator[OobRows]:
-        yield OobRows(self._mean(self._sums, self._trees), self._targets)
+        for first in range(0, len(self._trees), _ROWS_AT_A_TIME):
+            part = slice(first, first + _ROWS_AT_A_TIME)
+            yield OobRows(self._mean(self._sums[part], self._trees[part]), self._targets[part])
 
     def add_rows_outside(self, sampled: Sampled, forest: Forest, progress: StageProgress) -> None:
         """Add the rows outside each tree's subset: they are in no bucket, so growing did not meet them."""
         samples = [sampled.top_sample(self._plan, tree) for tree in range(forest.n_trees)]
-        for chunk in sampled.rows.chunks(self._plan.chunk_size, Place()):
+        reading = Pass(sampled.rows, Place(), sampled.trail)
+        for chunk, _ in reading.chunks(self._plan.chunk_size):
             leaves = np.empty((chunk.rows, forest.n_trees), dtype=np.int64)
             forest.apply(chunk.x.astype(np.float32, copy=False), True, False, leaves)
             for tree, sample in enumerate(samples):
@@ -112,6 +116,8 @@ class OobInMemory(OutOfBag):
                 self._trees[rows] += np.uint32(1)
             self._targets[chunk.first_row : chunk.end] = chunk.targets
             progress.advance(chunk.rows)
+        if sampled.rows.checked:
+            reading.compare(sampled.end)
 
     def _values(self, nodes: npt.NDArray[np.uint64], forest: Forest, tree: int) -> npt.NDArray[np.float64]:
         """What leaves say: a value, or the share of each class."""

@@ -79,13 +79,14 @@ class StreamedRows(TrainingRows):
                 "The dataset has no target: name its column, as in open_dataset(source, target='label')."
             )
         if self._coder is not None:
-            return self._coder.code(batch.y, batch.first_row, batch.where)
+            return self._coder.code(batch.y, batch.first_row, batch.where_of)
         if isinstance(batch.y, CodedLabels) or batch.y.dtype.kind not in "uifb":
             raise DataError(f"The target {self._dataset.target!r} is text: a regressor needs numbers.")
         values = batch.y.astype(np.float64)
         if not np.isfinite(values).all():
             row = batch.first_row + int(np.flatnonzero(~np.isfinite(values))[0])
             raise DataError(
-                f"The target {self._dataset.target!r} is infinite or missing in row {row} of {batch.where}."
+                f"The target {self._dataset.target!r} is infinite or missing in row {row} of "
+                f"{batch.where_of(row)}."
             )
         return values

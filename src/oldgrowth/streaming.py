@@ -16,7 +16,7 @@ from .datasets.base import Batch, Dataset
 from .datasets.labels import CodedLabels
 from .errors import DataError
 from .forest import Forest
-from .memory import memory_limit_of, resident_memory
+from .memory import READING_BYTES, memory_limit_of, resident_memory
 from .predict import predict_sums
 from .training_rows import read_ahead
 
@@ -59,21 +59,23 @@ def _limit_lately(memory_limit: Any, second: int) -> int:
     return memory_limit_of(memory_limit)
 
 
-def least_room(forest: Forest) -> int:
-    """The lowest memory limit under which batches of rows can be predicted now."""
-    return resident_memory() + 2 * _FEWEST_ROWS * _row_bytes(forest)
-
-
 def _row_bytes(forest: Forest) -> int:
+    """Of rows that are read, wait and are predicted."""
     return 3 * 4 * forest.n_features + 3 * 8 * forest.n_outputs + 32
+
+
+def least_memory(forest: Forest, rows: int | None = None) -> int:
+    """The lowest memory limit under which batches of so many rows can be predicted now."""
+    return resident_memory() + READING_BYTES + 2 * (rows or _FEWEST_ROWS) * _row_bytes(forest)
 
 
 def room_for(forest: Forest, memory_limit: Any) -> Room:
     """Rows of a batch: all of the forest is read for each, if it does not fit."""
     room = max(0, memory_limit_of(memory_limit) - resident_memory())
-    if must_let_go(forest, memory_limit):
+    beside = room - READING_BYTES - (forest.nbytes if forest.mapped else 0)
+    if must_let_go(forest, memory_limit) or (forest.mapped and beside < _FEWEST_ROWS * _row_bytes(forest)):
         return Room(max(_FEWEST_ROWS, min(_MOST_ROWS, room // 2 // _row_bytes(forest))), True)
-    return Room(max(_FEWEST_ROWS, min(_USUAL_ROWS, room // 8 // (4 * forest.n_features + 64))), False)
+    return Room(max(_FEWEST_ROWS, min(_USUAL_ROWS, beside // 8 // (4 * forest.n_features + 64))), False)
 
 
 def predict_batches(

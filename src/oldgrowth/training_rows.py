@@ -183,7 +183,9 @@ class Pass:
         if self.place.source_row != first.source_row:
             what = f"the second pass read {self.place.source_row:,} rows, the first {first.source_row:,}"
             raise ChangedSourceError(where, what)
-        what = "values" if self.place.crc != first.crc else "labels or weights"
+        what = "labels or weights" if self.place.crc == first.crc else "values"
+        if self.place.row != first.row:  # a row of weight zero has no values that count
+            what = "weights"
         rows = f"rows {self._agreed.source_row} to {self.place.source_row - 1}"
         raise ChangedSourceError(
             where, f"the {what} in {rows} are not those of the first pass when read a second time"

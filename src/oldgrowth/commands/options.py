@@ -12,6 +12,7 @@ import click
 
 from ..errors import ParameterError
 from ..memory import memory_limit_of
+from .parameters import in_options
 
 
 def check_writable(path: Path, suffixes: tuple[str, ...] = ()) -> Path:
@@ -51,7 +52,7 @@ def memory_size(_: click.Context, __: click.Parameter, value: str) -> int:
     try:
         return memory_limit_of(value)
     except ParameterError as error:
-        raise click.BadParameter(str(error)) from error
+        raise click.BadParameter(in_options(str(error))) from error
 
 
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")

@@ -91,11 +91,10 @@ def all_parameters() -> list[Parameter]:
 def in_options(text: str) -> str:
     """A text about parameters, such as memory_limit='2GB', as one about options: --memory-limit 2GB."""
     for parameter in all_parameters():
-        name = parameter.name
+        name, option = parameter.name, _ALIASES.get(parameter.name, [parameter.option])[0]
+        text = re.sub(rf"(?<![\w./-]){name}=('[^']*'|[^\s:,;()]*[^\s:,;().])", rf"{option} \1", text)
         if "_" in name:  # a single word may be meant as a word
-            option = _ALIASES.get(name, [parameter.option])[0]
-            text = re.sub(rf"(?<![\w./-]){name}=('[^']*'|[^\s:,;()]+)", rf"{option} \1", text)
-            text = re.sub(rf"(?<![\w./-]){name}(?![\w./])", option, text)
+            text = re.sub(rf"(?<![\w./-]){name}(?!\w|[./]\w)", option, text)
     return text
 
 

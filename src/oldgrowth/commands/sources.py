@@ -21,7 +21,7 @@ from ..memory import memory_limit_of
 from ..params import jobs_of
 from ..predict import predict_sums
 from ..progress import Progress
-from ..streaming import least_room, room_for
+from ..streaming import least_memory, room_for
 from ..training_rows import read_ahead
 
 
@@ -116,8 +116,9 @@ class Predictor:
         self._model = model
         self._jobs = jobs_of(model.n_jobs if work.jobs is None else work.jobs)
         self._hard = getattr(model, "voting", "soft") == "hard"
-        if work.memory_limit < (least := least_room(model.forest_)):
-            raise MemoryLimitError(work.memory_limit, least, "No smaller batch would be worth its time.")
+        least = least_memory(model.forest_, work.batch_rows)
+        if work.memory_limit < least:
+            raise MemoryLimitError(work.memory_limit, least, "The fewer rows in a batch, the less.")
         self._room = room_for(model.forest_, work.memory_limit)
         self.rows = work.batch_rows or self._room.rows
 

@@ -40,12 +40,22 @@ class Batch:
     x: FloatsOrBytes  # (rows, n_features), C-contiguous; NaN is a missing value
     y: npt.NDArray[Any] | CodedLabels | None
     weights: npt.NDArray[np.float64] | None
-    where: str  # the file or kind of source of its first row, for errors
+    places: tuple[tuple[int, str], ...]  # from which row on which file or kind of source it is, for errors
     carried: pa.Table | None = None  # the columns asked for in `carry`
 
     @property
     def rows(self) -> int:
         return len(self.x)
+
+    @property
+    def where(self) -> str:
+        """The file or kind of source of its rows, or the first and the last of them."""
+        first, last = self.places[0][1], self.places[-1][1]
+        return first if first == last else f"{first} to {last}"
+
+    def where_of(self, row: int) -> str:
+        """The file or kind of source of a row of the dataset."""
+        return next(where for first, where in reversed(self.places) if first <= row)
 
 
 class Piece(Protocol):
@@ -74,7 +84,7 @@ class BatchBuilder:
         self.first_row = first_row
         self.count = 0
         self._rows = rows
-        self._where = [(0, where)]  # from which row of the batch on, and where that is
+        self._places = [(first_row, where)]
         shape = (rows if known else min(rows, FIRST_ROOM), n_features)
         self._x: FloatsOrBytes = np.empty(shape, np.uint8) if as_bytes else np.empty(shape, np.float32)
         self._labels: list[Labels] = []
@@ -93,8 +103,8 @@ class BatchBuilder:
             self._move(min(self._rows, max(2 * len(self._x), end)), self._x.dtype)
         if self._x.dtype == np.uint8 and not piece.all_bytes:
             self._move(len(self._x), np.dtype(np.float32))
-        if piece.where != self._where[-1][1]:
-            self._where.append((self.count, piece.where))
+        if piece.where != self._places[-1][1]:
+            self._places.append((self.first_row + self.count, piece.where))
         piece.fill(self._x[self.count : end], start)
         for parts, part in (
             (self._labels, piece.labels(start, stop)),
@@ -113,21 +123,20 @@ class BatchBuilder:
         self._x = moved
 
     def finish(self, names: tuple[str, ...] | None) -> Batch:
-        x = self._x[: self.count]
-        infinite, _ = _core.look_over(x)
-        if infinite >= 0:
-            row, column = divmod(infinite, x.shape[1])
-            name = column if names is None else names[column]
-            where = next(where for first, where in reversed(self._where) if first <= row)
-            raise InfiniteValueError(self.first_row + row, name, where)
-        return Batch(
+        batch = Batch(
             self.first_row,
-            x,
+            self._x[: self.count],
             join_labels(self._labels) if self._labels else None,
             np.concatenate(self._weights) if self._weights else None,
-            self._where[0][1],
+            tuple(self._places),
             pa.concat_tables(self._carried, promote_options="permissive") if self._carried else None,
         )
+        infinite, _ = _core.look_over(batch.x)
+        if infinite >= 0:
+            row, column = divmod(infinite, batch.x.shape[1])
+            name = column if names is None else names[column]
+            raise InfiniteValueError(self.first_row + row, name, batch.where_of(self.first_row + row))
+        return batch
 
 
 class Dataset(ABC):
