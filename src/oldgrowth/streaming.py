@@ -24,6 +24,8 @@ from .training_rows import read_ahead
 _FEWEST_ROWS, _USUAL_ROWS, _MOST_ROWS = 16_384, 131_072, 2**24
 # A mapped forest of less than this is not worth a question.
 _ALWAYS_FITS = 32 * 2**20
+# Of Parquet files, whose pages are larger the fewer columns there are.
+_PAGE_BYTES, _MANY_COLUMNS = 2**20, 128
 
 
 def columns_for(dataset: Dataset, n_features: int, names: npt.NDArray[np.object_] | None) -> Dataset:
@@ -64,15 +66,20 @@ def _row_bytes(forest: Forest) -> int:
     return 3 * 4 * forest.n_features + 3 * 8 * forest.n_outputs + 32
 
 
+def _reading_bytes(forest: Forest) -> int:
+    """What libraries hold that read files, with a page of each of many columns."""
+    return READING_BYTES + min(forest.n_features, _MANY_COLUMNS) * _PAGE_BYTES
+
+
 def least_memory(forest: Forest, rows: int | None = None) -> int:
     """The lowest memory limit under which batches of so many rows can be predicted now."""
-    return resident_memory() + READING_BYTES + 2 * (rows or _FEWEST_ROWS) * _row_bytes(forest)
+    return resident_memory() + _reading_bytes(forest) + 2 * (rows or _FEWEST_ROWS) * _row_bytes(forest)
 
 
 def room_for(forest: Forest, memory_limit: Any) -> Room:
     """Rows of a batch: all of the forest is read for each, if it does not fit."""
     room = max(0, memory_limit_of(memory_limit) - resident_memory())
-    beside = room - READING_BYTES - (forest.nbytes if forest.mapped else 0)
+    beside = room - _reading_bytes(forest) - (forest.nbytes if forest.mapped else 0)
     if must_let_go(forest, memory_limit) or (forest.mapped and beside < _FEWEST_ROWS * _row_bytes(forest)):
         return Room(max(_FEWEST_ROWS, min(_MOST_ROWS, room // 2 // _row_bytes(forest))), True)
     return Room(max(_FEWEST_ROWS, min(_USUAL_ROWS, beside // 8 // (4 * forest.n_features + 64))), False)

@@ -37,7 +37,7 @@ def run_evaluate(
     started = time.perf_counter()
     model = load(model_path)
     data = source.open_for(model, target, features)
-    predictor = Predictor(model, work)
+    predictor = Predictor(model, work, data.n_rows)
     scored: Any = Confusion(model.classes_) if hasattr(model, "classes_") else Errors()
     with closing(shown_batches("evaluate", data, predictor.rows, (), work)) as batches:
         for batch in batches:

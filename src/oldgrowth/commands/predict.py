@@ -23,8 +23,7 @@ from .sources import Predictor, Source, Work, refuse_a_source, shown_batches
 class Predictions:
     """Turns batches into columns, and counts the labels."""
 
-    def __init__(self, model: Any, keep: tuple[str, ...], proba: bool, work: Work) -> None:
-        self.predictor = Predictor(model, work)
+    def __init__(self, model: Any, keep: tuple[str, ...], proba: bool) -> None:
         self._keep = keep
         self._proba = proba
         self.rows = 0
@@ -45,10 +44,9 @@ class Predictions:
             names += [f"probability_{label}" for label in self.classes.tolist()]
         return names
 
-    def predict(self, batch: Batch) -> tuple[pa.Table, npt.NDArray[Any]]:
+    def of(self, batch: Batch, means: npt.NDArray[np.float64]) -> tuple[pa.Table, npt.NDArray[Any]]:
         """The columns of a file with columns, and the array of a file without: labels or probabilities."""
         self.rows += batch.rows
-        means = self.predictor.means(batch.x)
         kept = [] if batch.carried is None else [batch.carried.column(name) for name in self._keep]
         if self.classes is None:
             return pa.table([*kept, pa.array(means[:, 0])], names=self.names()), means[:, 0]
@@ -74,7 +72,7 @@ def run_predict(
 ) -> None:
     started = time.perf_counter()
     model = load(model_path)
-    predictions = Predictions(model, keep, proba, work)
+    predictions = Predictions(model, keep, proba)
     names = predictions.names()
     for name in keep:
         if names.count(name) > 1:
@@ -82,12 +80,13 @@ def run_predict(
     source = source.carrying(keep, features or tuple(getattr(model, "feature_names_in_", ())))
     data = source.open_for(model, features=features)
     refuse_a_source(output, data)
+    predictor = Predictor(model, work, data.n_rows)
     with (
         prediction_file(output) as file,
-        closing(shown_batches("predict", data, predictions.predictor.rows, keep, work)) as batches,
+        closing(shown_batches("predict", data, predictor.rows, keep, work)) as batches,
     ):
         for batch in batches:
-            file.write(*predictions.predict(batch))
+            file.write(*predictions.of(batch, predictor.means(batch.x)))
     seconds = time.perf_counter() - started
     counts = None
     if predictions.classes is not None:

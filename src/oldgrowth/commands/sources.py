@@ -111,12 +111,14 @@ def shown_batches(
 class Predictor:
     """Predicts batches without asking again whether the features are the right ones."""
 
-    def __init__(self, model: Any, work: Work | None = None) -> None:
+    def __init__(self, model: Any, work: Work | None = None, n_rows: int | None = None) -> None:
+        """`n_rows` are all the rows that there will be, if that is known."""
         work = work or Work(None, memory_limit_of("auto"), None, quiet=True)
         self._model = model
         self._jobs = jobs_of(model.n_jobs if work.jobs is None else work.jobs)
         self._hard = getattr(model, "voting", "soft") == "hard"
-        least = least_memory(model.forest_, work.batch_rows)
+        known = [rows for rows in (work.batch_rows, n_rows) if rows is not None]
+        least = least_memory(model.forest_, min(known) if work.batch_rows else None)
         if work.memory_limit < least:
             raise MemoryLimitError(work.memory_limit, least, "The fewer rows in a batch, the less.")
         self._room = room_for(model.forest_, work.memory_limit)
