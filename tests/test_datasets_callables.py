@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -194,3 +196,26 @@ def test_impossible_arguments():
     for source in (3, None, {"a": [1]}, [X, X]):
         with pytest.raises(UnknownSourceError, match=type(source).__name__):
             open_dataset(source)
+
+
+def test_batches_may_be_cut_otherwise_in_each_pass() -> None:
+    """As those of a database may be; the rows are the same."""
+    x, y = np.arange(60, dtype=np.uint8).reshape(20, 3), np.arange(20) % 2
+    sizes = iter([5, 7, 3, 20])
+
+    def batches() -> Any:
+        step = next(sizes)
+        for first in range(0, 20, step):
+            yield (
+                x[first : first + step].astype(np.uint8 if step > 4 else np.float64),
+                y[first : first + step],
+            )
+
+    data = open_dataset(batches)
+    for _ in range(3):
+        read = [batch.x for batch in data.batches(6)]
+        np.testing.assert_array_equal(np.concatenate(read), x)
+    sizes = iter([5])
+    x[1, 1] = 99
+    with pytest.raises(ChangedSourceError, match="first batch"):
+        list(data.batches(6))
