@@ -1,12 +1,20 @@
 // What the machine can do beyond its baseline, asked at run time.
 #pragma once
 
+#include <cstddef>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define OLDGROWTH_AVX2 [[gnu::target("avx2")]]
 #endif
 
 namespace oldgrowth {
+
+// Asks for the cache lines of some bytes, which will be looked at soon.
+inline void fetch(const void* from, std::size_t bytes) {
+  constexpr std::size_t kLine = 64;
+  for (std::size_t i = 0; i < bytes + kLine - 1; i += kLine) __builtin_prefetch(static_cast<const char*>(from) + i);
+}
 
 inline bool has_avx2() {
 #if defined(__x86_64__)

@@ -60,11 +60,6 @@ OLDGROWTH_AVX2 [[gnu::always_inline]] inline Two exits(const Levels& levels, std
   }
 }
 
-void fetch(const float* from, std::size_t n) {
-  constexpr std::size_t kLine = 16;
-  for (std::size_t i = 0; i < n + kLine - 1; i += kLine) __builtin_prefetch(from + i);
-}
-
 // Eight values of eight rows become columns.
 OLDGROWTH_AVX2 [[gnu::always_inline]] inline void transpose_tile(const __m256 (&row)[kLanes], float* columns) {
   __m256 pair[kLanes], quad[kLanes];
@@ -104,7 +99,8 @@ OLDGROWTH_AVX2 void gather(const float* x, const std::uint32_t* rows, std::size_
   const std::size_t in_tiles = width < kLanes ? 0 : n / kLanes * kLanes;
   __m256 row[kLanes];
   for (std::size_t i = 0; i < in_tiles; i += kLanes) {
-    for (std::size_t r = i + kLanes; r < std::min(n, i + 2 * kLanes); ++r) fetch(x + rows[r] * width, width);
+    for (std::size_t r = i + kLanes; r < std::min(n, i + 2 * kLanes); ++r)
+      fetch(x + rows[r] * width, width * sizeof(float));
     const float* from[kLanes];
     for (std::size_t r = 0; r < kLanes; ++r) from[r] = x + rows[i + r] * width;
     for (std::size_t j = 0; j < width; j += kLanes) {

@@ -1,4 +1,4 @@
-// The first levels of a tree for eight rows at a time: nearly all rows go through them, so comparing each row
+// The first levels of a tree for sixteen rows at a time: nearly all rows go through them, so comparing each row
 // with each of their nodes costs less than walking.
 #pragma once
 

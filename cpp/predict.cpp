@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "class_sums.hpp"
+#include "cpu.hpp"
 #include "route.hpp"
 
 namespace oldgrowth {
@@ -25,13 +26,8 @@ constexpr std::size_t kTops = 8;
 constexpr std::size_t kFeaturesWorthCopying = 64;
 // How far ahead the rows of a bucket are fetched, which lie anywhere.
 constexpr std::size_t kAhead = 8;
-constexpr std::size_t kLine = 64;
 // Bytes that the system may map around a page.
 constexpr std::size_t kAround = 2 << 20;
-
-void fetch(const void* from, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; i += kLine) __builtin_prefetch(static_cast<const char*>(from) + i);
-}
 
 // The leaves that the rows of a block reach in some trees of their bucket: leaf(i, tree), trees from 0.
 template <class Leaf>

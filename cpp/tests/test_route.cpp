@@ -65,6 +65,16 @@ void leaves_are_those_of_a_plain_walk(std::size_t n, std::size_t width, bool may
   if (n > kBlock || !has_first_levels()) return;
   transpose(x.data(), width, n, width, columns.data());
   check({x.data(), width, nullptr, n, may_miss, columns.data()});
+  // Rows that lie anywhere, brought together.
+  std::vector<float> copies(n * width + 1, 7.0F);
+  gather(x.data(), listed.data(), n, width, copies.data(), columns.data());
+  CHECK(copies.back() == 7.0F);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < width; ++j) {
+      const float wanted = x[listed[i] * width + j];
+      const float found[] = {copies[i * width + j], columns[j * kColumn + i]};
+      CHECK((found[0] == wanted || wanted != wanted) && (found[1] == wanted || wanted != wanted));
+    }
 }
 
 }  // namespace

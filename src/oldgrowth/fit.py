@@ -16,7 +16,16 @@ from .distribute import distribute
 from .forest import Assembled, Forest, assemble
 from .grow import grow
 from .grown_trees import GrownTrees, TreesInMemory, TreesOnDisk
-from .means import Limits, Means, Sizes, choose_means, chunk_rows_for, expect_means, measured
+from .means import (
+    Limits,
+    Means,
+    Sizes,
+    bytes_of_votes,
+    choose_means,
+    chunk_rows_for,
+    expect_means,
+    measured,
+)
 from .oob import OobInMemory, OobOnDisk, OobRows, OutOfBag
 from .params import Planner
 from .plan import Plan
@@ -182,9 +191,8 @@ class _Fitting:
 
     def _make_oob(self) -> OutOfBag:
         n, plan = self._n, self._plan
-        if plan.subsets or (
-            not self.on_disk and n * (8 * (plan.n_classes or 1) + 12) <= self._means.oob_bytes
-        ):
+        votes = bytes_of_votes(n, plan.n_classes or 1)
+        if plan.subsets or (not self.on_disk and votes <= self._means.oob_bytes):
             return OobInMemory(n, plan)
         return OobOnDisk(n, plan, self._space.get(), self._means.oob_bytes)
 

@@ -96,6 +96,11 @@ def limits_of(params: dict[str, Any]) -> Limits:
     )
 
 
+def bytes_of_votes(n_rows: int, outputs: int) -> int:
+    """Votes out of bag, in memory: sums, how many trees, and the target of each row."""
+    return n_rows * (8 * outputs + 12)
+
+
 @dataclass(frozen=True)
 class Sizes:
     """Bytes that rows take in each stage."""
@@ -145,7 +150,7 @@ class Sizes:
     @property
     def votes(self) -> int:
         """Votes out of bag, in memory."""
-        return self.n_rows * (8 * self.outputs + 12) if self.oob else 0
+        return bytes_of_votes(self.n_rows, self.outputs) if self.oob else 0
 
     @property
     def one_copy(self) -> int:

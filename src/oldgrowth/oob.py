@@ -25,6 +25,7 @@ _UNIT = 2.0**40
 
 # Rows whose votes are added up at a time, if memory is short.
 _FEWEST_ROWS = 1024
+# Rows whose means are made at a time, of votes that are in memory.
 _ROWS_AT_A_TIME = 65_536
 
 _LEAF_BIT, _MIXED_BIT = np.uint64(1 << 63), np.uint64(1 << 62)

@@ -30,7 +30,7 @@ class Chunk:
     targets: npt.NDArray[np.float64]  # class numbers or values
     weights: npt.NDArray[np.float64] | None
     source_end: int
-    where: str = "the data"  # the file or kind of source of its first row, for errors
+    where: str = "the data"  # the file or kind of source of its rows, for errors
 
     @property
     def rows(self) -> int:
