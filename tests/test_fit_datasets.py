@@ -31,6 +31,7 @@ from oldgrowth.errors import (
     ParameterError,
 )
 from oldgrowth.memory import memory_limit_of
+from oldgrowth.training_rows import Trail
 from on_disk import make_all_tiny
 
 OPTIONS: dict[str, Any] = {"random_state": 2, "n_jobs": 2, "bucket_size": 200, "top_sample": 300}
@@ -335,6 +336,24 @@ def test_subsets_notice_a_source_that_changes_before_the_rows_outside_are_read(c
     model = SubsetForestClassifier(3, subset_size=200, oob_score=True, random_state=0, chunk_size=50)
     said = {"values": "the values in rows 700 to 749", "labels": "labels or weights in rows 700 to 749"}
     with pytest.raises(ChangedSourceError, match=said.get(change, "rows")):
+        model.fit(open_dataset(batches))
+
+
+def test_a_change_behind_the_last_place_remembered_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Trail, "MOST", 2)
+    rows, reads = truth(), iter([False, False] + [True] * 9)
+    third = -(-len(rows.x) // 3)  # of three places the second is kept
+
+    def batches() -> Any:
+        x = rows.x.copy()
+        if next(reads):
+            x[-1, 0] = x[x[:, 0] != x[-1, 0], 0][0]
+        yield x[:third], rows.y[:third]
+        yield x[third:], rows.y[third:]
+
+    model = SubsetForestClassifier(3, subset_size=200, oob_score=True, random_state=0, chunk_size=third)
+    changed = f"the values in rows {2 * third} to {len(rows.x) - 1} are not"
+    with pytest.raises(ChangedSourceError, match=changed):
         model.fit(open_dataset(batches))
 
 
