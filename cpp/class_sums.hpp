@@ -21,22 +21,20 @@ class ClassSums {
   // Votes of a row that can be counted before `finish`.
   static constexpr std::size_t kMost = 255;
 
-  // The leaves of a row in some bottom trees, `apart` from each other.
-  void add(std::size_t row, std::size_t bottom, const Node* leaves, std::size_t trees, std::size_t apart) {
+  // The leaves of a row in some bottom trees: leaf(j) of the j-th.
+  template <class Leaf>
+  void add(std::size_t row, std::size_t bottom, std::size_t trees, const Leaf& leaf) {
     std::uint64_t* votes = votes_.data() + row * words_;
-    if (words_ == 1) {
-      std::uint64_t packed = 0;
-      for (std::size_t j = 0; j < trees; ++j)
-        packed +=
-            vote(is_pure(leaves[j * apart]) ? payload(leaves[j * apart]) : mixed(row, bottom + j, leaves[j * apart]));
-      *votes += packed;
-      return;
-    }
+    std::uint64_t packed = 0;
     for (std::size_t j = 0; j < trees; ++j) {
-      const std::uint64_t c =
-          is_pure(leaves[j * apart]) ? payload(leaves[j * apart]) : mixed(row, bottom + j, leaves[j * apart]);
-      if (c != kNoVote) votes[c / 8] += vote(c % 8);
+      const Node node = leaf(j);
+      const std::uint64_t c = is_pure(node) ? payload(node) : mixed(row, bottom + j, node);
+      if (words_ == 1)
+        packed += vote(c);
+      else if (c != kNoVote)
+        votes[c / 8] += vote(c % 8);
     }
+    if (words_ == 1) *votes += packed;
   }
 
   void fetch(std::size_t row) const { __builtin_prefetch(votes_.data() + row * words_, 1); }

@@ -1,7 +1,5 @@
 #include "first_levels.hpp"
 
-#include <algorithm>
-
 #include "cpu.hpp"
 
 namespace oldgrowth {
@@ -22,16 +20,15 @@ struct Levels {
   float threshold[kInner];
   std::uint32_t exit[kExits];
 
-  Levels(const NodeFormat& format, const Node* nodes, const float* columns) {
+  Levels(const OpenNode* open, const float* columns) {
     std::uint32_t at[kInner + kExits];
     at[0] = 0;
     for (std::size_t i = 0; i < kInner; ++i) {
-      const Node node = nodes[at[i]];
-      const bool ends = is_leaf(node);
-      column[i] = columns + (ends ? 0 : format.feature(node)) * kColumn;
-      threshold[i] = oldgrowth::threshold(node);
-      at[2 * i + 1] = ends ? at[i] : at[i] + 1;
-      at[2 * i + 2] = ends ? at[i] : at[i] + static_cast<std::uint32_t>(format.right(node));
+      const OpenNode node = open[at[i]];
+      column[i] = columns + (node.column & ~OpenNode::kMissingLeft);
+      threshold[i] = node.threshold;
+      at[2 * i + 1] = at[i] + (node.right != 0);
+      at[2 * i + 2] = at[i] + node.right;
     }
     for (std::size_t i = 0; i < kExits; ++i) exit[i] = at[kInner + i];
   }
@@ -60,65 +57,10 @@ OLDGROWTH_AVX2 [[gnu::always_inline]] inline Two exits(const Levels& levels, std
   }
 }
 
-// Eight values of eight rows become columns.
-OLDGROWTH_AVX2 [[gnu::always_inline]] inline void transpose_tile(const __m256 (&row)[kLanes], float* columns) {
-  __m256 pair[kLanes], quad[kLanes];
-  for (std::size_t i = 0; i < kLanes; i += 2) {
-    pair[i] = _mm256_unpacklo_ps(row[i], row[i + 1]);
-    pair[i + 1] = _mm256_unpackhi_ps(row[i], row[i + 1]);
-  }
-  for (std::size_t i = 0; i < kLanes; i += 4) {
-    quad[i] = _mm256_shuffle_ps(pair[i], pair[i + 2], 0x44);
-    quad[i + 1] = _mm256_shuffle_ps(pair[i], pair[i + 2], 0xEE);
-    quad[i + 2] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0x44);
-    quad[i + 3] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0xEE);
-  }
-  for (std::size_t i = 0; i < kLanes / 2; ++i) {
-    _mm256_storeu_ps(columns + i * kColumn, _mm256_permute2f128_ps(quad[i], quad[i + 4], 0x20));
-    _mm256_storeu_ps(columns + (i + 4) * kColumn, _mm256_permute2f128_ps(quad[i], quad[i + 4], 0x31));
-  }
-}
-
 }  // namespace
 
-OLDGROWTH_AVX2 void transpose(const float* x, std::size_t stride, std::size_t n, std::size_t width, float* columns) {
-  const std::size_t in_tiles = width < kLanes ? 0 : n / kLanes * kLanes;
-  __m256 row[kLanes];
-  for (std::size_t i = 0; i < in_tiles; i += kLanes)
-    for (std::size_t j = 0; j < width; j += kLanes) {
-      const std::size_t first = std::min(j, width - kLanes);  // the last tile shares columns with the one before
-      for (std::size_t r = 0; r < kLanes; ++r) row[r] = _mm256_loadu_ps(x + (i + r) * stride + first);
-      transpose_tile(row, columns + first * kColumn + i);
-    }
-  for (std::size_t i = in_tiles; i < n; ++i)
-    for (std::size_t j = 0; j < width; ++j) columns[j * kColumn + i] = x[i * stride + j];
-}
-
-OLDGROWTH_AVX2 void gather(const float* x, const std::uint32_t* rows, std::size_t n, std::size_t width, float* copies,
-                           float* columns) {
-  const std::size_t in_tiles = width < kLanes ? 0 : n / kLanes * kLanes;
-  __m256 row[kLanes];
-  for (std::size_t i = 0; i < in_tiles; i += kLanes) {
-    for (std::size_t r = i + kLanes; r < std::min(n, i + 2 * kLanes); ++r)
-      fetch(x + rows[r] * width, width * sizeof(float));
-    const float* from[kLanes];
-    for (std::size_t r = 0; r < kLanes; ++r) from[r] = x + rows[i + r] * width;
-    for (std::size_t j = 0; j < width; j += kLanes) {
-      const std::size_t first = std::min(j, width - kLanes);
-      for (std::size_t r = 0; r < kLanes; ++r) {
-        row[r] = _mm256_loadu_ps(from[r] + first);
-        _mm256_storeu_ps(copies + (i + r) * width + first, row[r]);
-      }
-      transpose_tile(row, columns + first * kColumn + i);
-    }
-  }
-  for (std::size_t i = in_tiles; i < n; ++i)
-    for (std::size_t j = 0; j < width; ++j) columns[j * kColumn + i] = copies[i * width + j] = x[rows[i] * width + j];
-}
-
-OLDGROWTH_AVX2 void skip_first_levels(const NodeFormat& format, const Node* nodes, const float* columns, std::size_t n,
-                                      std::uint32_t* at) {
-  const Levels levels(format, nodes, columns);
+OLDGROWTH_AVX2 void skip_first_levels(const OpenNode* open, const float* columns, std::size_t n, std::uint32_t* at) {
+  const Levels levels(open, columns);
   const int* exit = reinterpret_cast<const int*>(levels.exit);
   for (std::size_t i = 0; i < n; i += 2 * kLanes) {
     const Two reached = exits<0>(levels, i);
@@ -127,9 +69,7 @@ OLDGROWTH_AVX2 void skip_first_levels(const NodeFormat& format, const Node* node
   }
 }
 #else
-void transpose(const float*, std::size_t, std::size_t, std::size_t, float*) {}
-void gather(const float*, const std::uint32_t*, std::size_t, std::size_t, float*, float*) {}
-void skip_first_levels(const NodeFormat&, const Node*, const float*, std::size_t, std::uint32_t*) {}
+void skip_first_levels(const OpenNode*, const float*, std::size_t, std::uint32_t*) {}
 #endif
 
 }  // namespace oldgrowth

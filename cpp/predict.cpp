@@ -4,12 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 #include <vector>
 
 #include "class_sums.hpp"
-#include "cpu.hpp"
+#include "open_tree.hpp"
 #include "route.hpp"
 
 namespace oldgrowth {
@@ -18,26 +17,35 @@ namespace {
 // Rows taken at a time: enough of them share a bucket that its trees are worth loading, but half as many bytes
 // as the trees have at most, so that they do not drive each other out of the cache.
 constexpr std::size_t kFewestRows = 16384, kMostRows = 65536;
-// How many of a bucket's trees a block of rows goes through before its leaves are looked at.
+// How many trees a block of rows goes through while its columns are there, before its leaves are looked at.
 constexpr std::size_t kTrees = 8;
-// How many top trees a block of rows goes through while its columns are there.
-constexpr std::size_t kTops = 8;
-// Rows of more features than this stay where they are: a tree looks at too few of them to be worth a copy.
-constexpr std::size_t kFeaturesWorthCopying = 64;
-// How far ahead the rows of a bucket are fetched, which lie anywhere.
+// Nodes of a tree for each row up to which it is worth to lay it out: all are read for that, but one after the other.
+constexpr std::size_t kWorthOpening = 64;
+// How far ahead the votes of a bucket's rows are fetched, which lie anywhere.
 constexpr std::size_t kAhead = 8;
 // Bytes that the system may map around a page.
 constexpr std::size_t kAround = 2 << 20;
 
-// The leaves that the rows of a block reach in some trees of their bucket: leaf(i, tree), trees from 0.
-template <class Leaf>
+// A tree that rows are taken through, laid out for that if there are enough of them.
+struct Tree {
+  const Node* nodes = nullptr;
+  bool is_open = false;
+  std::vector<OpenNode> open;
+
+  Node leaf(std::uint32_t index) const { return is_open ? open[index].leaf(nodes[index]) : nodes[index]; }
+};
+
+// The leaves that the rows of a block reach in some trees of their bucket, trees and rows from 0.
 struct BlockLeaves {
   std::size_t top, bottom;        // the top tree, the first of the bottom trees
   std::size_t first_tree, trees;  // of those of the bucket
   const std::uint32_t* rows;      // numbers in the batch
   std::size_t n;
-  const Leaf* leaves;
-  const Leaf& leaf(std::size_t i, std::size_t tree) const { return leaves[tree * kBlock + i]; }
+  const Tree* tree;
+  const std::uint32_t* indices;
+
+  std::uint32_t index(std::size_t i, std::size_t j) const { return indices[j * kBlock + i]; }
+  Node leaf(std::size_t i, std::size_t j) const { return tree[j].leaf(index(i, j)); }
 };
 
 // Gives back the memory of some items of an array that is mapped from a file, which keeps them. With them goes what
@@ -52,7 +60,7 @@ void let_go(std::span<const T> all, std::size_t first, std::size_t n) {
 }
 
 // Takes a batch of rows through the forest, bucket by bucket, and shows all leaves to visit(BlockLeaves).
-template <class Leaf, class Visit>
+template <class Visit>
 class Batch {
  public:
   Batch(const Forest& forest, const RowsIn& rows, std::size_t first, std::size_t n, Visit& visit)
@@ -61,11 +69,9 @@ class Batch {
         all_{rows.x + first * forest.n_features, forest.n_features, nullptr, n, rows.may_miss},
         let_go_(rows.let_go),
         visit_(visit),
-        tops_at_once_(rows.let_go ? 1 : std::min(kTops, forest.n_tops())),
+        tops_at_once_(rows.let_go ? 1 : std::min(kTrees, forest.n_tops())),
         buckets_(n * tops_at_once_),
         rows_(n),
-        copies_(forest.n_features <= kFeaturesWorthCopying ? std::min(n, kBlock) * forest.n_features : 0),
-        columns_(!copies_.empty() && has_first_levels() && !rows.may_miss ? kColumn * forest.n_features : 0),
         leaves_(kBlock * kTrees) {}
 
   void run() {
@@ -73,9 +79,9 @@ class Batch {
       if (top % tops_at_once_ == 0) route_rows(top, std::min(tops_at_once_, forest_.n_tops() - top));
       group_by_bucket(top, buckets_.data() + top % tops_at_once_ * all_.n);
       for (std::size_t b = 0, first = 0; b + 1 < end_.size(); first = end_[b++]) {
-        for (std::size_t at = first; at < end_[b]; at += kBlock)
-          run_block(top, b, at, std::min(kBlock, end_[b] - at), at == first ? end_[b] - first : 0);
-        if (let_go_ && first < end_[b]) let_go_of_bucket(top, b);
+        if (first == end_[b]) continue;
+        for (std::size_t tree = 0; tree < forest_.trees_of_top[top]; tree += kTrees) run_trees(top, b, tree, first);
+        if (let_go_) let_go_of_bucket(top, b);
       }
     }
   }
@@ -83,12 +89,16 @@ class Batch {
  private:
   // Fills buckets_ with the buckets of all rows in some top trees, one tree behind the other.
   void route_rows(std::size_t first_top, std::size_t tops) {
+    for (std::size_t t = 0; t < tops; ++t) {
+      const std::size_t begin = forest_.top_start[first_top + t];
+      prepare(trees_[t], forest_.top_nodes.data() + begin, forest_.top_start[first_top + t + 1] - begin, all_.n);
+    }
     for (std::size_t at = 0; at < all_.n; at += kBlock) {
-      const RowList block =
-          with_columns({all_.x + at * all_.stride, all_.stride, nullptr, std::min(kBlock, all_.n - at), all_.may_miss});
+      const std::size_t n = std::min(kBlock, all_.n - at);
+      find_leaves(tops, {all_.x + at * all_.stride, all_.stride, nullptr, n, all_.may_miss});
       for (std::size_t t = 0; t < tops; ++t)
-        route(format_, forest_.top_nodes.data() + forest_.top_start[first_top + t], block,
-              buckets_.data() + t * all_.n + at);
+        for (std::size_t i = 0; i < n; ++i)
+          buckets_[t * all_.n + at + i] = static_cast<std::uint32_t>(payload(trees_[t].leaf(leaves_[t * kBlock + i])));
     }
   }
 
@@ -110,48 +120,47 @@ class Batch {
     let_go(forest_.table, row * forest_.outputs(), rows * forest_.outputs());
   }
 
-  // n rows from `at` on; `fresh` rows are about to come through trees that have not been used yet.
-  void run_block(std::size_t top, std::size_t bucket, std::size_t at, std::size_t n, std::size_t fresh) {
-    const std::size_t trees = forest_.trees_of_top[top];
-    const std::size_t bottom = forest_.bottom_start[top] + bucket * trees;
-    const RowList list = gathered(at, n);
-    for (std::size_t first = 0; first < trees; first += kTrees) {
-      const std::size_t some = std::min(kTrees, trees - first);
-      for (std::size_t j = 0; j < some; ++j) {
-        if (forest_.checks) forest_.checks->ensure(forest_, bottom + first + j);
-        const std::size_t begin = forest_.node_start[bottom + first + j];
-        const std::size_t size = forest_.node_start[bottom + first + j + 1] - begin;
-        // In one go rather than here and there, if most of it will be looked at.
-        if (size < 16 * fresh) fetch(forest_.nodes.data() + begin, size * sizeof(Node));
-        find_leaves(format_, forest_.nodes.data() + begin, list, leaves_.data() + j * kBlock);
+  // Takes the rows of a bucket, from rows_[first] on, through some of its trees.
+  void run_trees(std::size_t top, std::size_t bucket, std::size_t first_tree, std::size_t first) {
+    const std::size_t of_top = forest_.trees_of_top[top], trees = std::min(kTrees, of_top - first_tree);
+    const std::size_t bottom = forest_.bottom_start[top] + bucket * of_top + first_tree, end = end_[bucket];
+    for (std::size_t j = 0; j < trees; ++j) {
+      if (forest_.checks) forest_.checks->ensure(forest_, bottom + j);
+      const std::size_t begin = forest_.node_start[bottom + j];
+      prepare(trees_[j], forest_.nodes.data() + begin, forest_.node_start[bottom + j + 1] - begin, end - first);
+    }
+    for (std::size_t at = first; at < end; at += kBlock) {
+      const std::size_t n = std::min(kBlock, end - at);
+      find_leaves(trees, {all_.x, all_.stride, rows_.data() + at, n, all_.may_miss});
+      visit_(BlockLeaves{top, bottom, first_tree, trees, rows_.data() + at, n, trees_, leaves_.data()});
+    }
+  }
+
+  // Lays out a tree for walking if that is worth it for so many rows.
+  void prepare(Tree& tree, const Node* nodes, std::size_t size, std::size_t rows) const {
+    tree.nodes = nodes;
+    tree.is_open = all_.stride <= kMostOpenFeatures && size <= kMostOpenNodes && size < kWorthOpening * rows;
+    if (!tree.is_open) return;
+    if (tree.open.size() < size) tree.open.resize(size);
+    open_tree(format_, nodes, size, all_.may_miss, tree.open.data());
+  }
+
+  // Fills leaves_ with those of a block of rows in the first of trees_.
+  void find_leaves(std::size_t trees, const RowList& list) {
+    bool has_columns = false;
+    for (std::size_t j = 0; j < trees; ++j) {
+      std::uint32_t* leaves = leaves_.data() + j * kBlock;
+      if (!trees_[j].is_open) {
+        oldgrowth::find_leaves(format_, trees_[j].nodes, list, leaves);
+        continue;
       }
-      visit_(BlockLeaves<Leaf>{top, bottom + first, first, some, rows_.data() + at, n, leaves_.data()});
+      if (!has_columns) {
+        columns_.resize((list.stride + 1) * kColumn);
+        to_columns(list.x, list.rows, list.n, list.stride, columns_.data());
+        has_columns = true;
+      }
+      find_open_leaves(trees_[j].open.data(), {columns_.data(), list.stride, list.n, list.may_miss}, leaves);
     }
-  }
-
-  // n rows of a bucket side by side, where they do not drive each other out of the cache.
-  RowList gathered(std::size_t at, std::size_t n) {
-    const std::size_t width = all_.stride;
-    if (copies_.empty()) return {all_.x, width, rows_.data() + at, n, all_.may_miss};
-    const RowList copied{
-        copies_.data(), width, nullptr, n, all_.may_miss, columns_.empty() ? nullptr : columns_.data()};
-    if (copied.columns != nullptr) {
-      gather(all_.x, rows_.data() + at, n, width, copies_.data(), columns_.data());
-      return copied;
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-      if (at + i + kAhead < rows_.size()) fetch(all_.x + rows_[at + i + kAhead] * width, width * sizeof(float));
-      std::memcpy(copies_.data() + i * width, all_.x + rows_[at + i] * width, width * sizeof(float));
-    }
-    return copied;
-  }
-
-  // The same rows, by columns too if that is of use.
-  RowList with_columns(RowList list) {
-    if (columns_.empty()) return list;
-    transpose(list.x, list.stride, list.n, list.stride, columns_.data());
-    list.columns = columns_.data();
-    return list;
   }
 
   const Forest& forest_;
@@ -162,12 +171,13 @@ class Batch {
   std::size_t tops_at_once_;
   std::vector<std::uint32_t> buckets_, rows_;
   std::vector<std::size_t> end_;
-  std::vector<float> copies_, columns_;
-  std::vector<Leaf> leaves_;
+  std::vector<float> columns_;
+  Tree trees_[kTrees];
+  std::vector<std::uint32_t> leaves_;
 };
 
 // Batch after batch: for each, start(first row, rows) gives what is then shown all BlockLeaves.
-template <class Leaf, class Start>
+template <class Start>
 void visit_leaves(const Forest& forest, const RowsIn& rows, const Start& start) {
   const std::size_t worth = forest.nodes.size_bytes() / (2 * sizeof(float) * forest.n_features);
   const std::size_t at_once =
@@ -175,7 +185,7 @@ void visit_leaves(const Forest& forest, const RowsIn& rows, const Start& start) 
   for (std::size_t first = 0; first < rows.n; first += at_once) {
     const std::size_t n = std::min(at_once, rows.n - first);
     auto visit = start(first, n);
-    Batch<Leaf, decltype(visit)>(forest, rows, first, n, visit).run();
+    Batch<decltype(visit)>(forest, rows, first, n, visit).run();
   }
 }
 
@@ -186,7 +196,7 @@ class AddClasses {
       : forest_(forest), sums_(forest, hard, n, sums) {}
   ~AddClasses() { sums_.finish(); }
 
-  void operator()(const BlockLeaves<Node>& block) {
+  void operator()(const BlockLeaves& block) {
     const std::size_t trees = forest_.trees_of_top[block.top];
     if (block.top != top_ && counted_ + trees > ClassSums::kMost) {
       sums_.finish();
@@ -196,7 +206,7 @@ class AddClasses {
     top_ = block.top;
     for (std::size_t i = 0; i < block.n; ++i) {
       if (i + kAhead < block.n) sums_.fetch(block.rows[i + kAhead]);
-      sums_.add(block.rows[i], block.bottom, &block.leaf(i, 0), block.trees, kBlock);
+      sums_.add(block.rows[i], block.bottom, block.trees, [&](std::size_t j) { return block.leaf(i, j); });
       if (trees > ClassSums::kMost) sums_.finish(block.rows[i]);
     }
   }
@@ -212,13 +222,13 @@ class AddClasses {
 void predict_sums(const Forest& forest, const RowsIn& rows, bool hard, double* sums) {
   std::fill_n(sums, rows.n * forest.outputs(), 0.0);
   if (forest.n_classes > 0) {
-    visit_leaves<Node>(forest, rows, [&](std::size_t first, std::size_t n) {
+    visit_leaves(forest, rows, [&](std::size_t first, std::size_t n) {
       return AddClasses(forest, hard, n, sums + first * forest.n_classes);
     });
     return;
   }
-  visit_leaves<Node>(forest, rows, [&](std::size_t first, std::size_t) {
-    return [=](const BlockLeaves<Node>& block) {
+  visit_leaves(forest, rows, [&](std::size_t first, std::size_t) {
+    return [=](const BlockLeaves& block) {
       for (std::size_t i = 0; i < block.n; ++i)
         for (std::size_t j = 0; j < block.trees; ++j) sums[first + block.rows[i]] += leaf_value(block.leaf(i, j));
     };
@@ -237,12 +247,12 @@ void apply(const Forest& forest, const RowsIn& rows, std::int64_t* leaves) {
                   static_cast<std::int64_t>(forest.node_start[b - trees + 1] - forest.node_start[b - trees]);
   }
   const std::size_t n_trees = first_tree.back();
-  visit_leaves<std::uint32_t>(forest, rows, [&](std::size_t first, std::size_t) {
-    return [&, first](const BlockLeaves<std::uint32_t>& block) {
+  visit_leaves(forest, rows, [&](std::size_t first, std::size_t) {
+    return [&, first](const BlockLeaves& block) {
       std::int64_t* out = leaves + first * n_trees + first_tree[block.top] + block.first_tree;
       for (std::size_t i = 0; i < block.n; ++i)
         for (std::size_t j = 0; j < block.trees; ++j)
-          out[block.rows[i] * n_trees + j] = before[block.bottom + j] + static_cast<std::int64_t>(block.leaf(i, j));
+          out[block.rows[i] * n_trees + j] = before[block.bottom + j] + static_cast<std::int64_t>(block.index(i, j));
     };
   });
 }

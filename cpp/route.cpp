@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <type_traits>
 
 namespace oldgrowth {
 namespace {
@@ -11,8 +10,8 @@ namespace {
 constexpr std::size_t kInFlight = 8;
 // Steps between two looks at which rows have arrived. A row at its leaf stays there.
 constexpr int kStepsAtATime = 4;
-// Rows for which it is worth to lay out the first levels of a tree.
-constexpr std::size_t kWorthSkipping = 64;
+// Rows that are walked until all of them have arrived.
+constexpr std::size_t kWalkers = 512;
 
 // Where the parts of a node's upper half lie.
 struct UpperHalf {
@@ -75,15 +74,15 @@ template <bool kMayMiss, bool kBmi>
 }
 
 struct Walkers {
-  const Node* at[kBlock];
-  const float* row[kBlock];
-  std::uint32_t number[kBlock];  // which of the rows it is
+  const Node* at[kWalkers];
+  const float* row[kWalkers];
+  std::uint32_t number[kWalkers];  // which of the rows it is
 };
 
 // Takes kRows walkers from `first` on a few steps further and keeps those that have not arrived.
-template <bool kMayMiss, bool kBmi, std::size_t kRows, class Leaf>
+template <bool kMayMiss, bool kBmi, std::size_t kRows>
 [[gnu::always_inline]] inline std::size_t advance(const UpperHalf& half, const Node* nodes, Walkers& walkers,
-                                                  std::size_t first, std::size_t kept, Leaf* leaves) {
+                                                  std::size_t first, std::size_t kept, std::uint32_t* leaves) {
   const float* row[kRows];
   const Node* at[kRows];
   for (std::size_t i = 0; i < kRows; ++i) {
@@ -94,10 +93,7 @@ template <bool kMayMiss, bool kBmi, std::size_t kRows, class Leaf>
     for (std::size_t i = 0; i < kRows; ++i) at[i] = step<kMayMiss, kBmi>(half, at[i], row[i]);
   for (std::size_t i = 0; i < kRows; ++i) {
     const std::uint32_t number = walkers.number[first + i];
-    if constexpr (std::is_same_v<Leaf, Node>)
-      leaves[number] = *at[i];
-    else
-      leaves[number] = static_cast<std::uint32_t>(at[i] - nodes);
+    leaves[number] = static_cast<std::uint32_t>(at[i] - nodes);
     walkers.at[kept] = at[i];
     walkers.row[kept] = row[i];
     walkers.number[kept] = number;
@@ -106,18 +102,15 @@ template <bool kMayMiss, bool kBmi, std::size_t kRows, class Leaf>
   return kept;
 }
 
-template <bool kMayMiss, bool kBmi, class Leaf>
+template <bool kMayMiss, bool kBmi>
 [[gnu::always_inline]] inline void walk(const NodeFormat& format, const Node* nodes, const RowList& list,
-                                        Leaf* leaves) {
+                                        std::uint32_t* leaves) {
   const UpperHalf half(format);
   Walkers walkers;
-  std::uint32_t from[kBlock] = {};
-  for (std::size_t start = 0; start < list.n; start += kBlock) {
-    std::size_t walking = std::min(kBlock, list.n - start);
-    if (!kMayMiss && list.columns != nullptr && walking >= kWorthSkipping)
-      skip_first_levels(format, nodes, list.columns, walking, from);
+  for (std::size_t start = 0; start < list.n; start += kWalkers) {
+    std::size_t walking = std::min(kWalkers, list.n - start);
     for (std::size_t i = 0; i < walking; ++i) {
-      walkers.at[i] = nodes + from[i];
+      walkers.at[i] = nodes;
       walkers.row[i] = list.x + (list.rows ? list.rows[start + i] : start + i) * list.stride;
       walkers.number[i] = static_cast<std::uint32_t>(start + i);
     }
@@ -133,15 +126,15 @@ template <bool kMayMiss, bool kBmi, class Leaf>
 
 // In instructions that not every machine has: fewer per step.
 #if defined(__x86_64__)
-template <bool kMayMiss, class Leaf>
+template <bool kMayMiss>
 [[gnu::target("bmi,bmi2")]] void walk_bmi(const NodeFormat& format, const Node* nodes, const RowList& list,
-                                          Leaf* leaves) {
+                                          std::uint32_t* leaves) {
   walk<kMayMiss, true>(format, nodes, list, leaves);
 }
 #endif
 
-template <bool kMayMiss, class Leaf>
-void walk_as_fast_as_possible(const NodeFormat& format, const Node* nodes, const RowList& list, Leaf* leaves) {
+template <bool kMayMiss>
+void walk_as_fast_as_possible(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* leaves) {
 #if defined(__x86_64__)
   static const bool has_bmi = __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
   if (has_bmi) return walk_bmi<kMayMiss>(format, nodes, list, leaves);
@@ -151,16 +144,12 @@ void walk_as_fast_as_possible(const NodeFormat& format, const Node* nodes, const
 
 }  // namespace
 
-template <class Leaf>
-void find_leaves(const NodeFormat& format, const Node* nodes, const RowList& list, Leaf* leaves) {
+void find_leaves(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* leaves) {
   if (list.may_miss)
     walk_as_fast_as_possible<true>(format, nodes, list, leaves);
   else
     walk_as_fast_as_possible<false>(format, nodes, list, leaves);
 }
-
-template void find_leaves(const NodeFormat&, const Node*, const RowList&, std::uint32_t*);
-template void find_leaves(const NodeFormat&, const Node*, const RowList&, Node*);
 
 void route(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* buckets) {
   find_leaves(format, nodes, list, buckets);

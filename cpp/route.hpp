@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "first_levels.hpp"
 #include "node.hpp"
 
 namespace oldgrowth {
@@ -16,13 +15,10 @@ struct RowList {
   const std::uint32_t* rows;
   std::size_t n;
   bool may_miss;  // there are NaN among the values
-  // The same values by columns, of at most kBlock rows, or nullptr.
-  const float* columns = nullptr;
 };
 
-// The leaf of each row: its index in `nodes`, or the node itself.
-template <class Leaf>
-void find_leaves(const NodeFormat& format, const Node* nodes, const RowList& list, Leaf* leaves);
+// The leaf of each row: its index in `nodes`.
+void find_leaves(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* leaves);
 
 // The bucket of each row in a top tree.
 void route(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* buckets);

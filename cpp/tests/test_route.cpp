@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "open_tree.hpp"
 #include "route.hpp"
 
 using namespace oldgrowth;
@@ -22,7 +23,7 @@ void grow(const NodeFormat& format, std::size_t width, std::size_t depth, std::s
           std::vector<Node>& nodes) {
   const std::size_t at = nodes.size();
   if (depth == 0 || below(10) >= of_ten) {
-    nodes.push_back(leaf(nodes.size()));
+    nodes.push_back(leaf(bits() >> (1 + below(63))));  // small payloads and large ones
     return;
   }
   nodes.push_back(format.inner(some_value(), static_cast<std::uint32_t>(below(width)), below(2) == 1));
@@ -45,43 +46,40 @@ void leaves_are_those_of_a_plain_walk(std::size_t n, std::size_t width, bool may
   const NodeFormat format(static_cast<std::uint32_t>(width));
   std::vector<Node> nodes;
   grow(format, width, 14, below(5) + 5, nodes);
-  std::vector<float> x(n * width), columns(width * kColumn);
+  std::vector<float> x(n * width);
   for (float& value : x) value = may_miss && below(4) == 0 ? std::numeric_limits<float>::quiet_NaN() : some_value();
   std::vector<std::uint32_t> listed(n);
   for (std::uint32_t& row : listed) row = static_cast<std::uint32_t>(below(n));
 
-  const auto check = [&](const RowList& list) {
-    std::vector<std::uint32_t> leaves(n);
-    std::vector<Node> values(n);
-    find_leaves(format, nodes.data(), list, leaves.data());
-    find_leaves(format, nodes.data(), list, values.data());
-    for (std::size_t i = 0; i < n; ++i) {
-      CHECK(leaves[i] == plain_walk(format, nodes, x.data() + (list.rows ? list.rows[i] : i) * width));
-      CHECK(values[i] == nodes[leaves[i]]);
-    }
+  const auto check = [&](const std::vector<std::uint32_t>& leaves, const std::uint32_t* rows) {
+    for (std::size_t i = 0; i < n; ++i)
+      CHECK(leaves[i] == plain_walk(format, nodes, x.data() + (rows ? rows[i] : i) * width));
   };
-  check({x.data(), width, nullptr, n, may_miss});
-  check({x.data(), width, listed.data(), n, may_miss});
-  if (n > kBlock || !has_first_levels()) return;
-  transpose(x.data(), width, n, width, columns.data());
-  check({x.data(), width, nullptr, n, may_miss, columns.data()});
-  // Rows that lie anywhere, brought together.
-  std::vector<float> copies(n * width + 1, 7.0F);
-  gather(x.data(), listed.data(), n, width, copies.data(), columns.data());
-  CHECK(copies.back() == 7.0F);
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < width; ++j) {
-      const float wanted = x[listed[i] * width + j];
-      const float found[] = {copies[i * width + j], columns[j * kColumn + i]};
-      CHECK((found[0] == wanted || wanted != wanted) && (found[1] == wanted || wanted != wanted));
-    }
+  const std::uint32_t* const lists[] = {nullptr, listed.data()};
+  for (const std::uint32_t* rows : lists) {
+    std::vector<std::uint32_t> leaves(n);
+    find_leaves(format, nodes.data(), {x.data(), width, rows, n, may_miss}, leaves.data());
+    check(leaves, rows);
+    if (n > kBlock || width > kMostOpenFeatures || nodes.size() > kMostOpenNodes) continue;
+
+    leaves.resize(kBlock);
+    std::vector<OpenNode> open(nodes.size());
+    std::vector<float> columns((width + 1) * kColumn);
+    open_tree(format, nodes.data(), nodes.size(), may_miss, open.data());
+    to_columns(x.data(), rows, n, width, columns.data());
+    find_open_leaves(open.data(), {columns.data(), width, n, may_miss}, leaves.data());
+    check(leaves, rows);
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      if (is_leaf(nodes[i])) CHECK(open[i].leaf(nodes[i]) == nodes[i]);
+  }
 }
 
 }  // namespace
 
 int main() {
-  for (const std::size_t n : {1, 2, 7, 8, 63, 64, 65, 511, 512, 513, 1500})
-    for (const std::size_t width : {1, 2, 7, 8, 9, 54, 64})
+  for (const std::size_t n : {1, 2, 7, 8, 15, 16, 17, 63, 64, 65, 255, 256, 257, 1500})
+    for (const std::size_t width :
+         std::vector<std::size_t>{1, 2, 7, 8, 9, 54, kMostOpenFeatures, kMostOpenFeatures + 1})
       for (const bool may_miss : {false, true})
         for (int again = 0; again < 5; ++again) leaves_are_those_of_a_plain_walk(n, width, may_miss);
 }
