@@ -14,6 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import oldgrowth
+from oldgrowth.memory import resident_memory
+
 ROWS, FEATURES = 1_400_000, 100
 
 CHILD = """
@@ -72,3 +75,23 @@ def test_a_file_larger_than_the_limit_and_than_the_least_that_is_named(large) ->
     assert said.get("store") == "disk" and said["rows"] == ROWS, said
     assert said["peak"] <= limit, f"{said['peak'] / 1e6:.0f} of {limit / 1e6:.0f} MB"
     assert said["reported"] <= 1.01 * said["peak"]  # the kernel adds up its pages now and then only
+
+
+def test_trees_on_subsets_that_do_not_fit_memory_go_to_disk(tmp_path) -> None:
+    """Planned with a few bytes for each row of each tree, though these trees turn out small."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 3, (110_000, 2)).astype(np.float32)
+    y = rng.integers(0, 2, len(x))
+
+    def fitted(**params: Any) -> oldgrowth.SubsetForestClassifier:
+        return oldgrowth.SubsetForestClassifier(
+            300, subset_size=100_000, random_state=0, spill_dir=tmp_path, **params
+        ).fit(x, y)
+
+    limit = resident_memory() + 200 * 10**6
+    on_disk, in_memory = fitted(memory_limit=limit), fitted(memory_limit=4 * limit)
+    assert [model.fit_report_.store for model in (on_disk, in_memory)] == ["disk", "memory"]
+    assert on_disk.forest_.digest() == in_memory.forest_.digest()
+    assert sum(stage.bytes_written for stage in on_disk.fit_report_.stages) > 0
+    assert not list(tmp_path.iterdir())
+    np.testing.assert_array_equal(on_disk.predict(x[:1000]), in_memory.predict(x[:1000]))

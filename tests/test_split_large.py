@@ -5,7 +5,6 @@ import pytest
 
 from oldgrowth import RandomForestClassifier, _core
 from oldgrowth.array_rows import ArrayRows
-from oldgrowth.plan import TOO_LARGE
 from oldgrowth.split_large import split_large_buckets
 from stages import all_values, in_memory, pool, small_data, small_plan, through_top_trees
 
@@ -25,7 +24,7 @@ def split(data: ArrayRows, **params):
 def test_no_bucket_stays_too_large_and_every_row_is_where_the_tree_leads(balance: float) -> None:
     data = small_data(20_000)
     store, tops, n_split, before = split(data, balance=balance)
-    assert n_split >= 10 and max(sizes.max() for sizes in before) > 4 * TOO_LARGE * 50
+    assert n_split >= 10 and max(sizes.max() for sizes in before) > 8 * 50
     x = all_values(data)
     for i, top in enumerate(tops):
         leaves = top.nodes[top.nodes >= 2**63] - np.uint64(2**63)
@@ -33,7 +32,7 @@ def test_no_bucket_stays_too_large_and_every_row_is_where_the_tree_leads(balance
         reached = _core.route(top.nodes, x)
         for bucket in range(top.n_buckets):
             np.testing.assert_array_equal(store.numbers(i, bucket), np.flatnonzero(reached == bucket))
-        assert store.sizes(i).max() <= TOO_LARGE * 50
+        assert store.sizes(i).max() <= 50
 
 
 def test_depths_of_split_buckets() -> None:
@@ -71,4 +70,4 @@ def test_one_seed_one_forest_and_a_report_that_tells() -> None:
     assert len({forest.forest_.digest() for forest in forests}) == 1
     report = forests[0].fit_report_
     assert report.buckets_split > 0 and "were split again" in str(report)
-    assert report.bucket_rows["100%"] <= TOO_LARGE * 100
+    assert report.bucket_rows["100%"] <= 100

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from . import _core
 from .bucket_store import ROWS_AT_A_TIME, BucketStore, Router
 from .errors import DamagedBlockError
-from .plan import TOO_LARGE, Plan
+from .plan import Plan
 from .sample import Sampled, encode
 from .training_rows import Chunk
 from .workspace import SpillFile, Workspace
@@ -239,7 +239,7 @@ class DiskStore(BucketStore):
 
     def load(self, top: int, bucket: int, places: npt.NDArray[np.uint32] | None = None) -> _core.Bucket:
         n = sum(rows for _, rows in self._tops[top].extents(bucket)) if places is None else len(places)
-        if places is None and n > TOO_LARGE * self._plan.bucket_size and self._only_leaf(top, bucket):
+        if places is None and n > self._plan.bucket_size and self._only_leaf(top, bucket):
             return self._load_same(top, bucket, n)
         out = _Fields.room(self._layout, n)
         if places is None:

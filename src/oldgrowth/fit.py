@@ -120,8 +120,7 @@ class _Fitting:
         self._space, self._pool, self._recorder = space, pool, recorder
         self._n = sampled.facts.n_rows
         self._trees_of_tops = plan.trees_of_tops(self._n)
-        # Votes of a subset's rows are not remembered, so its trees must not be either.
-        self.on_disk = (means.store == "disk" or space.lasting) and not (plan.subsets and plan.oob)
+        self.on_disk = means.store == "disk"
         self.trees: GrownTrees = TreesInMemory()
         if self.on_disk:
             self.trees = TreesOnDisk(space.get(), sampled.facts.n_features)

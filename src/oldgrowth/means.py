@@ -15,7 +15,7 @@ from typing import Any
 
 from .errors import DiskTooSmallError, MemoryLimitError, ParameterError
 from .memory import READING_BYTES, human_bytes, memory_limit_of, resident_memory, size_of
-from .plan import TOO_LARGE, Plan
+from .plan import Plan
 from .training_rows import TrainingRows
 
 # What Python, threads and libraries take beside what is planned.
@@ -114,6 +114,8 @@ class Sizes:
     row: int  # in a block on disk
     oob: bool
     in_arrays: bool  # the caller has the rows in memory
+    tree_rows: int  # that each tree is grown on
+    bucketed: bool  # all rows go to buckets
 
     @staticmethod
     def of(plan: Plan, rows: TrainingRows, n_rows: int, record: int, weighted: bool) -> Sizes:
@@ -130,6 +132,8 @@ class Sizes:
             row,
             plan.oob,
             rows.random_access,
+            min(n_rows, plan.top_sample) if plan.subsets else n_rows,
+            not plan.subsets,
         )
 
     @property
@@ -155,7 +159,7 @@ class Sizes:
     @property
     def one_copy(self) -> int:
         """The buckets of one top tree on disk."""
-        return self.n_rows * self.row
+        return self.n_rows * self.row if self.bucketed else 0
 
     @property
     def votes_on_disk(self) -> int:
@@ -165,7 +169,7 @@ class Sizes:
     @property
     def trees_on_disk(self) -> int:
         """The trees, as a log and as a forest."""
-        return self.n_rows * 2 * _TREE_BYTES * self.n_trees
+        return self.tree_rows * 2 * _TREE_BYTES * self.n_trees
 
 
 @dataclass(frozen=True)
@@ -230,7 +234,7 @@ def expect_means(narrow: Plan, wide: Plan, rows: TrainingRows, limits: Limits, c
         sizes = Sizes.of(narrow, rows, 1, rows.n_features, weighted=False)
         if not sizes.in_arrays:
             least = least_memory(narrow, sizes, limits, min(chunk_rows, _SMALLEST_CHUNK))
-            if rows.n_rows is not None:
+            if rows.n_rows is not None and wide.oob:
                 sizes = Sizes.of(narrow, rows, rows.n_rows, rows.n_features, weighted=False)
                 least = max(least, memory_for_all(narrow, sizes, limits))
             _refuse_too_little(narrow, limits, least)
@@ -256,7 +260,7 @@ def _refuse_too_little(plan: Plan, limits: Limits, least: int) -> None:
 
 def least_memory(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> int:
     """The lowest memory limit that would do, on disk."""
-    largest = min(sizes.n_rows, TOO_LARGE * plan.bucket_size)
+    largest = min(sizes.tree_rows, plan.bucket_size)
     sampled = plan.largest_sample(sizes.n_rows) if sizes.n_rows > plan.bucket_size else 0
     stages = (
         limits.kept + max(sampled, largest) * sizes.grown_row,
@@ -278,8 +282,8 @@ def memory_for_all(plan: Plan, sizes: Sizes, limits: Limits) -> int:
 
 
 def _store(plan: Plan, sizes: Sizes, limits: Limits) -> tuple[str, str]:
-    if plan.subsets:
-        return "memory", "a forest on subsets keeps nothing else"
+    if plan.subsets and plan.oob:  # as votes are not remembered, trees must not be either
+        return "memory", "the out-of-bag votes of subsets are kept there"
     if limits.store != "auto":
         return limits.store, "as asked for"
     if limits.checkpoint_dir is not None:

@@ -20,8 +20,9 @@ AUTO_BALANCE = 0.0
 AUTO_ONE_BUCKET = 100_000
 MAX_TOP_SAMPLE = 500_000
 AUTO_CHUNK_BYTES = 2 * 2**20  # what stays in the cache from reading to routing and encoding
-# A bucket of more rows than this multiple of the bucket size is split again.
-TOO_LARGE = 2
+# Standard deviations that a sample's count of a bucket's rows may be wrong by: what a top tree keeps below the
+# bucket size, so that few buckets come out larger and have to be split again.
+_SAMPLE_ERRORS = 2
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,9 @@ class Plan:
         return self.n_classes > 0
 
     def largest_sample(self, n_rows: int) -> int:
-        """Rows of the largest sample that a top tree is grown on, also one that splits a bucket again."""
+        """Rows of the largest sample that a tree is grown on, also one that splits a bucket again."""
+        if self.subsets:
+            return min(self.top_sample, n_rows)
         return max(self.top_sample, auto_top_sample(n_rows, self.bucket_size))
 
     def needs_top_trees(self, n_rows: int) -> bool:
@@ -90,12 +93,21 @@ class Plan:
         rules.top_tree = True
         rules.random_thresholds = False
         rules.max_features = self.top_max_features
-        rules.min_samples_split = max(2, math.ceil(max(self.bucket_size, self.min_samples_split) * share))
+        rules.min_samples_split = max(
+            2, self._sampled_rows(max(self.bucket_size, self.min_samples_split), share)
+        )
         rules.min_samples_leaf = max(1, math.ceil(self.min_samples_leaf * share))
         rules.min_weight_leaf *= share
         rules.total_weight *= share
         rules.balance = self.balance
         return rules
+
+    @staticmethod
+    def _sampled_rows(rows: int, share: float) -> int:
+        """How many of a sample make it likely that there are at most so many rows."""
+        expected = rows * share
+        error = math.sqrt(expected * (1 - share))
+        return math.ceil(max(expected / 2, expected - _SAMPLE_ERRORS * error))
 
     def bottom_rules(self) -> _core.TreeRules:
         rules = _core.TreeRules()

@@ -100,7 +100,7 @@ class FitReport:
             lines.append(f"{self.buckets_split:,} buckets were split again: they came out too large")
         place = "in memory" if self.store == "memory" else "on disk"
         rounds = f", in {self.rounds} rounds" if self.rounds > 1 else ""
-        lines.append(f"buckets {place}{rounds}: {self.store_reason}")
+        lines.append(f"kept {place}{rounds}: {self.store_reason}")
         lines.append(
             f"peak memory of the process {human_bytes(self.peak_memory)}, "
             f"limit {human_bytes(self.memory_limit)}"

@@ -7,7 +7,7 @@ from functools import partial
 
 from . import _core
 from .bucket_store import BucketStore
-from .plan import TOO_LARGE, Plan, auto_top_sample
+from .plan import Plan, auto_top_sample
 from .top_tree import TopTree, grow_on_sample
 from .workers import Workers
 
@@ -34,7 +34,7 @@ def split_large_buckets(
         large = [
             _Large(b, int(sizes[b]), int(tree.bucket_depths[b]), step << 56 | (b + 1) << 24 | top)
             for b in candidates
-            if sizes[b] > TOO_LARGE * plan.bucket_size
+            if sizes[b] > plan.bucket_size
             and (plan.max_depth is None or tree.bucket_depths[b] < plan.max_depth)
         ]
         if not large:
