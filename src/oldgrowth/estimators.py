@@ -566,7 +566,8 @@ class SubsetForestClassifier(Classifier):
         What the process may take: bytes, a size like "2GB", or a share of the machine's memory. "auto" is
         80 % of what is free.
     spill_dir : path | None, default None
-        Where sampled rows and trees go that do not fit memory; None takes the system's place for temporary files.
+        Where sampled rows and trees go that do not fit memory; None takes the system's place for temporary
+        files.
     chunk_size : int | str, default "auto"
         Rows read at a time; does not change the forest. "auto" is about 2 MB, or less if memory is short.
     checkpoint_dir : path | None, default None
@@ -669,7 +670,8 @@ class SubsetForestRegressor(Regressor):
         What the process may take: bytes, a size like "2GB", or a share of the machine's memory. "auto" is
         80 % of what is free.
     spill_dir : path | None, default None
-        Where sampled rows and trees go that do not fit memory; None takes the system's place for temporary files.
+        Where sampled rows and trees go that do not fit memory; None takes the system's place for temporary
+        files.
     chunk_size : int | str, default "auto"
         Rows read at a time; does not change the forest. "auto" is about 2 MB, or less if memory is short.
     checkpoint_dir : path | None, default None
