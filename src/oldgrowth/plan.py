@@ -20,8 +20,8 @@ AUTO_BALANCE = 0.0
 AUTO_ONE_BUCKET = 100_000
 MAX_TOP_SAMPLE = 500_000
 AUTO_CHUNK_BYTES = 2 * 2**20  # what stays in the cache from reading to routing and encoding
-# Standard deviations by which a sample's count of a bucket's rows may be wrong: so far below the bucket size a
-# top tree stops, so that few buckets come out larger and have to be split again.
+# Standard deviations by which a sample's count of a bucket's rows may be wrong: a top tree stops so far below
+# the bucket size, so that few buckets come out larger and have to be split again.
 _SAMPLE_ERRORS = 2
 
 
