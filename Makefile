@@ -24,6 +24,7 @@ test-python: $(VENV)/.installed-dev
 
 fuzz: test-cpp
 	build/cpp/fuzz_forest 1000000
+	$(BIN)/python -m pytest --every tests/test_model_damage.py
 	$(BIN)/python tests/torture/fuzz_model.py --mutations 20000
 
 torture: $(VENV)/.installed-dev

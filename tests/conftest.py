@@ -1,4 +1,4 @@
-"""Makes tests/helpers.py importable, hypothesis patient on slow machines, and adds --on-disk."""
+"""Makes tests/helpers.py importable, hypothesis patient on slow machines, and adds --on-disk and --every."""
 
 import sys
 from pathlib import Path
@@ -17,6 +17,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="fit every forest twice, in memory and with the disk store at its tightest, and compare",
     )
+    parser.addoption(
+        "--every",
+        action="store_true",
+        help="damage model files in every bit, and read them in both ways, where some bits do else",
+    )
+
+
+@pytest.fixture
+def every(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--every"))
 
 
 @pytest.fixture(autouse=True)

@@ -77,6 +77,13 @@ def test_a_file_larger_than_the_limit_and_than_the_least_that_is_named(large) ->
     assert said["reported"] <= 1.01 * said["peak"]  # the kernel adds up its pages now and then only
 
 
+def test_a_bucket_that_cannot_be_parted_and_does_not_fit_is_refused(large) -> None:
+    said = fit(large, memory_limit="500MB", min_impurity_decrease=0.5)
+    assert f"{ROWS:,} rows have to be in memory at once" in said["error"], said
+    assert said["peak"] <= 500 * 10**6
+    assert not [path for path in large.parent.iterdir() if path != large]
+
+
 def test_trees_on_subsets_that_do_not_fit_memory_go_to_disk(tmp_path) -> None:
     """Planned with a few bytes for each row of each tree, though these trees turn out small."""
     rng = np.random.default_rng(0)

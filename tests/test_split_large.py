@@ -58,6 +58,24 @@ def test_rows_that_cannot_be_told_apart_stay_together() -> None:
         assert sorted(store.sizes(i).tolist()) == [10, 1990]
 
 
+@pytest.mark.parametrize("odd", [[0, 7000, 14_999], [5, 6, 7]])
+def test_a_few_rows_unlike_thousands_are_found(odd: list[int], tmp_path) -> None:
+    """No sample has them, and with them in it the bucket would have to be loaded whole."""
+    x = np.random.default_rng(0).random((20_000, 3)).astype(np.float32)
+    x[:15_000] = 0
+    x[odd, [0, 1, 1]] = -1, -2, -3
+    y = np.arange(20_000) % 2
+    sizes = {"bucket_size": 100, "top_sample": 150}
+    forests = [
+        RandomForestClassifier(4, random_state=0, store=store, spill_dir=tmp_path, **sizes).fit(x, y)
+        for store in ("memory", "disk")
+    ]
+    assert forests[0].forest_.digest() == forests[1].forest_.digest()
+    report = forests[0].fit_report_
+    above = [rows for rows in np.concatenate(report.rows_by_bucket) if rows > 100]
+    assert above == [14_997] * report.top_trees
+
+
 def test_one_seed_one_forest_and_a_report_that_tells() -> None:
     data = small_data(20_000)
     x, y = all_values(data), data.targets

@@ -67,7 +67,7 @@ Results = dict[tuple[str, int, str], list[Run]]  # by set, rows and model: one f
 def main(arguments: list[str] | None = None) -> int:
     options = parse(__doc__, arguments)
     runner = Runner("small_data", options)
-    limits = Limits(options.of_size(full=3600, quick=60, tiny=60), MEMORY, 600)
+    limits = Limits(options.of_size(full=1800, quick=60, tiny=60), MEMORY, 120)
     seeds = options.of_size(full=range(4), quick=range(1), tiny=range(1))
     rivals = installed(options, runner)
     for study in studies(options):

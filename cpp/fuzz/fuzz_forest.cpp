@@ -1,9 +1,12 @@
 // Forests made to mislead: valid ones with some of their words changed and all checksums right again. Whatever
-// they hold, checking and predicting must not leave the arrays, and what passes the checks must predict.
+// they hold, checking and predicting must not leave the arrays, and what passes the checks must predict, the same for
+// all rows at once as for each alone.
 //
 //   fuzz_forest [mutations] [seed]
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -16,10 +19,8 @@ using namespace oldgrowth;
 
 namespace {
 
-constexpr std::uint32_t kFeatures = 5;
-
 struct Arrays {
-  std::uint32_t n_features = kFeatures, n_classes = 0;
+  std::uint32_t n_features, n_classes;
   std::vector<Node> top_nodes;
   std::vector<std::uint64_t> top_start{0}, bucket_start{0}, trees_of_top, bottom_start{0};
   std::vector<Node> nodes;
@@ -39,16 +40,18 @@ class Maker {
 
   std::uint64_t below(std::uint64_t n) { return random_() % n; }
 
-  Arrays valid() {
-    Arrays made;
-    made.n_classes = static_cast<std::uint32_t>(below(4));
+  // Large: more rows than a block, more nodes than one row is worth, more trees and classes than a byte can count.
+  Arrays valid(std::uint32_t features, bool large) {
+    Arrays made{features, static_cast<std::uint32_t>(below(large ? 20 : 4))};
+    format_ = NodeFormat(features);
+    features_ = features;
     for (std::uint64_t t = 0, tops = 1 + below(3); t < tops; ++t) {
       std::uint64_t buckets = 0;
-      grow(made.top_nodes, 2, [&] { return leaf(buckets++); });
+      grow(made.top_nodes, large ? below(5) : 2, [&] { return leaf(buckets++); });
       made.top_start.push_back(made.top_nodes.size());
       made.bucket_start.push_back(made.bucket_start.back() + buckets);
-      made.trees_of_top.push_back(1 + below(3));
-      for (std::uint64_t b = 0; b < buckets * made.trees_of_top.back(); ++b) add_bottom(made);
+      made.trees_of_top.push_back(large && below(20) == 0 ? 254 + below(3) : 1 + below(large ? 10 : 3));
+      for (std::uint64_t b = 0; b < buckets * made.trees_of_top.back(); ++b) add_bottom(made, large ? below(9) : 3);
       made.bottom_start.push_back(made.node_start.size() - 1);
     }
     seal(made);
@@ -96,21 +99,20 @@ class Maker {
  private:
   template <class Leaf>
   void grow(std::vector<Node>& nodes, std::uint64_t depth, const Leaf& make_leaf) {
-    if (depth == 0 || below(4) == 0) {
+    if (depth == 0 || below(depth > 3 ? 16 : 4) == 0) {
       nodes.push_back(make_leaf());
       return;
     }
-    const NodeFormat format(kFeatures);
     const std::size_t at = nodes.size();
-    nodes.push_back(format.inner(static_cast<float>(below(9)), static_cast<std::uint32_t>(below(kFeatures)), below(2)));
+    nodes.push_back(format_.inner(static_cast<float>(below(9)), static_cast<std::uint32_t>(below(features_)), below(2)));
     grow(nodes, depth - 1, make_leaf);
-    nodes[at] = format.with_right(nodes[at], nodes.size() - at);
+    nodes[at] = format_.with_right(nodes[at], nodes.size() - at);
     grow(nodes, depth - 1, make_leaf);
   }
 
-  void add_bottom(Arrays& made) {
+  void add_bottom(Arrays& made, std::uint64_t depth) {
     std::uint64_t rows = 0;
-    grow(made.nodes, 3, [&] {
+    grow(made.nodes, depth, [&] {
       if (made.n_classes == 0) return value_leaf(static_cast<double>(below(100)) / 7);
       if (below(3)) return leaf(below(made.n_classes));
       made.table.insert(made.table.end(), made.n_classes, 0.5F);
@@ -178,26 +180,61 @@ class Maker {
   }
 
   std::mt19937_64 random_;
+  NodeFormat format_{1};
+  std::uint32_t features_ = 1;
 };
 
+struct Rows {
+  std::vector<float> values;
+  bool may_miss;
+};
+
+Rows some_rows(Maker& maker, std::size_t n, std::size_t features) {
+  Rows rows{std::vector<float>(n * features), maker.below(2) == 1};
+  for (float& value : rows.values)
+    value = rows.may_miss && maker.below(10) == 0 ? std::numeric_limits<float>::quiet_NaN()
+                                                  : static_cast<float>(maker.below(10));
+  return rows;
+}
+
+struct Predicted {
+  std::vector<double> sums;
+  std::vector<std::int64_t> leaves;
+
+  Predicted(const Forest& forest, const Rows& rows, std::size_t first, std::size_t n) : sums(n * forest.outputs()) {
+    std::uint64_t trees = 0;
+    for (const std::uint64_t t : forest.trees_of_top) trees += t;
+    leaves.resize(n * trees);
+    const RowsIn some{rows.values.data() + first * forest.n_features, n, rows.may_miss};
+    predict_sums(forest, some, false, sums.data());
+    apply(forest, some, leaves.data());
+  }
+};
+
+// By bits: shares of a mixed leaf may be NaN after a mutation.
+template <class T>
+bool same(const std::vector<T>& all, std::size_t row, const std::vector<T>& alone) {
+  return std::memcmp(all.data() + row * alone.size(), alone.data(), alone.size() * sizeof(T)) == 0;
+}
+
 // Whether the checks let it pass; then it is used.
-bool used(const Arrays& made, const std::vector<float>& values) {
+bool used(const Arrays& made, const Rows& rows, Maker& maker) {
   Forest forest = made.forest();
   if (!check_frame(forest).empty()) return false;
   const TreeChecks checks(forest.tree_crc.size());
   forest.checks = &checks;
-  const std::size_t n = values.size() / forest.n_features;
-  std::uint64_t trees = 0;
-  for (const std::uint64_t t : forest.trees_of_top) trees += t;
-  std::vector<double> sums(n * forest.outputs());
-  std::vector<std::int64_t> leaves(n * trees);
+  const std::size_t n = rows.values.size() / forest.n_features;
   try {
-    predict_sums(forest, {values.data(), n, true}, false, sums.data());
-    apply(forest, {values.data(), n, true}, leaves.data());
+    const Predicted all(forest, rows, 0, n);
+    if (n == 0) return true;
+    const std::size_t row = maker.below(n);
+    const Predicted alone(forest, rows, row, 1);
+    if (same(all.sums, row, alone.sums) && same(all.leaves, row, alone.leaves)) return true;
   } catch (const DamagedTree&) {
     return false;
   }
-  return true;
+  std::puts("a row alone is predicted otherwise than among others");
+  std::exit(1);
 }
 
 }  // namespace
@@ -205,18 +242,21 @@ bool used(const Arrays& made, const std::vector<float>& values) {
 int main(int argc, char** argv) {
   const std::uint64_t mutations = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 20'000;
   Maker maker(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0);
+  constexpr std::uint32_t kFeatures[] = {1, 5, 8, 9, 17, 120, 121, 122};  // beside what open trees can have, too
+  constexpr std::size_t kRows[] = {0, 1, 8, 17, 63, 64, 255, 256, 257, 300};
   std::uint64_t passed = 0;
   for (std::uint64_t i = 0; i < mutations; ++i) {
-    std::vector<float> values((1 + maker.below(3)) * kFeatures);  // few: whoever reads behind a row is behind all
-    for (float& value : values)
-      value = maker.below(10) == 0 ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(maker.below(10));
-    Arrays made = maker.valid();
-    if (!used(made, values)) {
+    const bool large = maker.below(50) == 0;
+    const std::uint32_t features = large ? kFeatures[maker.below(std::size(kFeatures))] : 5;
+    // Mostly few: whoever reads behind a row is behind all.
+    const Rows rows = some_rows(maker, large ? kRows[maker.below(std::size(kRows))] : 1 + maker.below(3), features);
+    Arrays made = maker.valid(features, large);
+    if (!used(made, rows, maker)) {
       std::puts("a valid forest was refused");
       return 1;
     }
     maker.mutate(made);
-    passed += used(made, values);
+    passed += used(made, rows, maker);
   }
   std::printf("%llu mutations: %llu still forests, the others refused\n", static_cast<unsigned long long>(mutations),
               static_cast<unsigned long long>(passed));

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,18 @@ from .training_rows import Chunk
 ROWS_AT_A_TIME = 65_536
 
 Router = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.uint32]]
+
+
+def unlike_first(parts: Iterable[npt.NDArray[np.uint8]], most: int) -> npt.NDArray[np.uint32]:
+    """The places of the first record and of those that differ from it, at most so many, ascending."""
+    found, first, at = [np.zeros(1, dtype=np.uint32)], None, 0
+    for records in parts:
+        first = records[0] if first is None else first
+        found.append((at + np.flatnonzero((records != first).any(axis=1))[:most]).astype(np.uint32))
+        at, most = at + len(records), most - len(found[-1])
+        if most == 0:
+            break
+    return np.concatenate(found)
 
 
 class BucketStore(ABC):
@@ -57,6 +69,11 @@ class BucketStore(ABC):
     @abstractmethod
     def load(self, top: int, bucket: int, places: npt.NDArray[np.uint32] | None = None) -> _core.Bucket:
         """A bucket ready to grow on, or just the rows at these places in it, ascending."""
+
+    @abstractmethod
+    def unlike(self, top: int, bucket: int, most: int) -> npt.NDArray[np.uint32]:
+        """The place of a bucket's first row, and of the next rows, at most so many, that a tree could tell
+        from it."""
 
     @abstractmethod
     def split(self, top: int, bucket: int, route: Router, n_parts: int) -> None:
@@ -135,6 +152,11 @@ class MemoryStore(BucketStore):
         if places is not None:
             rows = rows[places]
         return _core.make_bucket(self._codec, self._all_rows, rows, self._classification)
+
+    def unlike(self, top: int, bucket: int, most: int) -> npt.NDArray[np.uint32]:
+        rows = self.numbers(top, bucket)
+        starts = range(0, len(rows), ROWS_AT_A_TIME)
+        return unlike_first((self._records[rows[at : at + ROWS_AT_A_TIME]] for at in starts), most)
 
     def split(self, top: int, bucket: int, route: Router, n_parts: int) -> None:
         rows = self.numbers(top, bucket)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .bucket_store import ROWS_AT_A_TIME, BucketStore, Router
+from .bucket_store import ROWS_AT_A_TIME, BucketStore, Router, unlike_first
 from .errors import DamagedBlockError
 from .plan import Plan
 from .sample import Sampled, encode
@@ -239,7 +239,7 @@ class DiskStore(BucketStore):
 
     def load(self, top: int, bucket: int, places: npt.NDArray[np.uint32] | None = None) -> _core.Bucket:
         n = sum(rows for _, rows in self._tops[top].extents(bucket)) if places is None else len(places)
-        if places is None and n > self._plan.bucket_size and self._only_leaf(top, bucket):
+        if places is None and n > self._plan.bucket_size and self.only_leaf(top, bucket):
             return self._load_same(top, bucket, n)
         out = _Fields.room(self._layout, n)
         if places is None:
@@ -257,20 +257,14 @@ class DiskStore(BucketStore):
         """How deep the buckets are, when they will not be split any more."""
         self._depths[top] = depths
 
-    def _only_leaf(self, top: int, bucket: int) -> bool:
+    def only_leaf(self, top: int, bucket: int) -> bool:
         """Whether trees cannot split a bucket, however large."""
         most = self._plan.max_depth
         deepest = most is not None and top in self._depths and self._depths[top][bucket] >= most
-        return deepest or self._all_same(top, bucket)
+        return deepest or len(self.unlike(top, bucket, 1)) == 1
 
-    def _all_same(self, top: int, bucket: int) -> bool:
-        """Whether no two rows of a bucket can be told apart: then its trees are leaves."""
-        first: npt.NDArray[np.uint8] | None = None
-        for _, fields in self._blocks(top, bucket):
-            first = fields.records[0] if first is None else first
-            if (fields.records != first).any():
-                return False
-        return True
+    def unlike(self, top: int, bucket: int, most: int) -> npt.NDArray[np.uint32]:
+        return unlike_first((fields.records for _, fields in self._blocks(top, bucket)), most)
 
     def _load_same(self, top: int, bucket: int, n: int) -> _core.Bucket:
         """A bucket that stays a leaf, without its features: it may be far larger than any other."""

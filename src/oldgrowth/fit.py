@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from .means import (
     chunk_rows_for,
     expect_means,
     measured,
+    refuse_large_bucket,
 )
 from .oob import OobInMemory, OobOnDisk, OobRows, OutOfBag
 from .params import Planner
@@ -91,7 +93,8 @@ def fit_forest(
         recorder.say(f"store: {means.store} ({means.why})")
         with recorder.stage("top trees", plan.top_sample * len(plan.trees_of_tops(n))) as progress:
             tops = grow_top_trees(sampled, plan, pool, progress, space.checkpoint(), means.tops_at_once)
-        fitting = _Fitting(sampled, plan, means, space, pool, recorder)
+        must_fit = partial(refuse_large_bucket, plan, sizes, limits)
+        fitting = _Fitting(sampled, plan, means, space, pool, recorder, must_fit)
         tops, bucket_sizes = fitting.grow_bottom_trees(tops)
         with recorder.stage("assemble", n) as progress:
             spilled = space.get() if fitting.on_disk else None
@@ -115,8 +118,9 @@ class _Fitting:
         space: Space,
         pool: Workers,
         recorder: Recorder,
+        must_fit: Callable[[int], None],  # memory, so many rows of a bucket
     ) -> None:
-        self._sampled, self._plan, self._means = sampled, plan, means
+        self._sampled, self._plan, self._means, self._must_fit = sampled, plan, means, must_fit
         self._space, self._pool, self._recorder = space, pool, recorder
         self._n = sampled.facts.n_rows
         self._trees_of_tops = plan.trees_of_tops(self._n)
@@ -170,7 +174,12 @@ class _Fitting:
             for i in numbers:
                 tops[i] = done.tops[i]
                 sizes.append(done.sizes[i])
-            self._grow(done.store, done.unfinished(self.trees, self._trees_of_tops))
+            left = done.unfinished(self.trees, self._trees_of_tops)
+            for i in left:
+                for bucket in np.flatnonzero(done.sizes[i] > self._means.grown_rows).tolist():
+                    if not done.store.only_leaf(i, bucket):
+                        self._must_fit(int(done.sizes[i][bucket]))
+            self._grow(done.store, left)
         return tops, sizes
 
     def _split(self, store: MemoryStore, top: int, tree: TopTree) -> TopTree:

@@ -249,18 +249,25 @@ def expect_means(narrow: Plan, wide: Plan, rows: TrainingRows, limits: Limits, c
                 choose_means(plan, sizes, limits, chunk_rows)
 
 
-def _refuse_too_little(plan: Plan, limits: Limits, least: int) -> None:
+def _refuse_too_little(plan: Plan, limits: Limits, least: int, way: str | None = None) -> None:
     if limits.memory_given and limits.memory < least:
-        way = "Fewer trees or a smaller subset_size need less."
-        if not plan.subsets:
-            way = "A smaller bucket_size or top_sample needs less."
+        if way is None and plan.subsets:
+            way = "Fewer trees or a smaller subset_size need less."
+        way = way or "A smaller bucket_size or top_sample needs less."
         # A little more than that: the process is not of the same size each time.
         raise MemoryLimitError(limits.memory, int(least * _ROUNDED_UP), way)
 
 
-def least_memory(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> int:
-    """The lowest memory limit that would do, on disk."""
-    largest = min(sizes.tree_rows, plan.bucket_size)
+def refuse_large_bucket(plan: Plan, sizes: Sizes, limits: Limits, rows: int) -> None:
+    """Refuse what no limit could tell before: a bucket of so many rows that came out and cannot be split."""
+    least = least_memory(plan, sizes, limits, _SMALLEST_CHUNK, rows)
+    way = f"{rows:,} rows have to be in memory at once: by the rules for splits they cannot be parted."
+    _refuse_too_little(plan, limits, least, way)
+
+
+def least_memory(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int, bucket_rows: int = 0) -> int:
+    """The lowest memory limit that would do, on disk, if a bucket has so many rows."""
+    largest = max(bucket_rows, min(sizes.tree_rows, plan.largest_bucket(sizes.n_rows)))
     sampled = plan.largest_sample(sizes.n_rows) if sizes.n_rows > plan.bucket_size else 0
     stages = (
         limits.kept + max(sampled, largest) * sizes.grown_row,

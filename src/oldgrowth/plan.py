@@ -69,6 +69,11 @@ class Plan:
             return min(self.top_sample, n_rows)
         return max(self.top_sample, auto_top_sample(n_rows, self.bucket_size))
 
+    def largest_bucket(self, n_rows: int) -> int:
+        """Rows that a bucket can have, if its rows can be told apart and all gains are large enough."""
+        leaf = max(self.min_samples_leaf, math.ceil(self.min_weight_fraction_leaf * n_rows))
+        return min(n_rows, max(self.bucket_size, self.min_samples_split, 2 * leaf))
+
     def needs_top_trees(self, n_rows: int) -> bool:
         return not self.subsets and n_rows > self.bucket_size
 

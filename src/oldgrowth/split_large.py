@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from . import _core
 from .bucket_store import BucketStore
 from .plan import Plan, auto_top_sample
 from .top_tree import TopTree, grow_on_sample
 from .workers import Workers
+
+# Rows unlike all others of a bucket that are looked for, when a sample of it has none.
+_FEW = 1000
 
 
 @dataclass(frozen=True)
@@ -58,5 +63,15 @@ def split_large_buckets(
 def _grow(store: BucketStore, top: int, plan: Plan, stop: _core.Stop, bucket: _Large) -> TopTree:
     size = auto_top_sample(bucket.rows, plan.bucket_size)
     places = _core.draw_sample(size, plan.seed, bucket.number, bucket.rows)
-    rows = store.load(top, bucket.bucket, places)
-    return grow_on_sample(rows, bucket.rows, plan, stop, bucket.number, bucket.depth)
+
+    def grown() -> TopTree:
+        rows = store.load(top, bucket.bucket, places)
+        return grow_on_sample(rows, bucket.rows, plan, stop, bucket.number, bucket.depth)
+
+    tree = grown()
+    if tree.n_buckets == 1:  # a few rows unlike all others may not have been drawn
+        others = store.unlike(top, bucket.bucket, _FEW)
+        if len(others) > plan.min_samples_leaf:
+            places = np.union1d(places, others)
+            tree = grown()
+    return tree
