@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse(__doc__, arguments)
     runner = Runner("billion", options)
     sizes = options.of_size(
-        full=(250_000_000, 500_000_000, 750_000_000, 1_000_000_000),
+        full=(10**6, 10**7, 10**8, 250_000_000, 500_000_000, 750_000_000, 10**9),
         quick=(2_000_000, 4_000_000),
         tiny=(20_000, 40_000),
     )
