@@ -104,7 +104,8 @@ class Maker {
       return;
     }
     const std::size_t at = nodes.size();
-    nodes.push_back(format_.inner(static_cast<float>(below(9)), static_cast<std::uint32_t>(below(features_)), below(2)));
+    nodes.push_back(
+        format_.inner(static_cast<float>(below(9)), static_cast<std::uint32_t>(below(features_)), below(2)));
     grow(nodes, depth - 1, make_leaf);
     nodes[at] = format_.with_right(nodes[at], nodes.size() - at);
     grow(nodes, depth - 1, make_leaf);
