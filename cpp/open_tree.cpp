@@ -22,7 +22,7 @@ template <bool kMayMiss>
   std::uint64_t offset = at->right;
   if constexpr (kMayMiss) {
     const float x = row[at->column & ~OpenNode::kMissingLeft];
-    const bool left = (x <= at->threshold) | ((x != x) & (at->column >> 15));
+    const bool left = (x <= at->threshold) | ((x != x) & ((at->column & OpenNode::kMissingLeft) != 0));
     offset = left ? 1 : offset;
   } else {
     const float& x = row[at->column];

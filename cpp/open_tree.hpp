@@ -31,6 +31,7 @@ struct OpenNode {
 inline constexpr std::size_t kMostOpenNodes = 1U << 16;
 inline constexpr std::size_t kMostOpenFeatures = (OpenNode::kMissingLeft - 1) / kColumn + 1;
 
+// Of at most so many nodes and features.
 void open_tree(const NodeFormat& format, const Node* nodes, std::size_t n, bool may_miss, OpenNode* open);
 
 // A block of rows by columns, with a column of its own for where they have got to.
@@ -41,7 +42,7 @@ struct OpenRows {
   bool may_miss;  // there are NaN among the values
 };
 
-// The index of the leaf that each of the rows reaches.
+// The index of the leaf that each of the rows reaches. There is room for kBlock.
 void find_open_leaves(const OpenNode* open, const OpenRows& rows, std::uint32_t* leaves);
 
 }  // namespace oldgrowth

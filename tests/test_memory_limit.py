@@ -77,6 +77,13 @@ def test_a_file_larger_than_the_limit_and_than_the_least_that_is_named(large) ->
     assert said["reported"] <= 1.01 * said["peak"]  # the kernel adds up its pages now and then only
 
 
+@pytest.mark.parametrize("rule", ["min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf"])
+def test_rules_that_keep_buckets_large_count(large, rule: str) -> None:
+    said = fit(large, memory_limit="500MB", **{rule: 0.4})
+    assert "is too low" in said["error"], said
+    assert said["peak"] < 300 * 10**6  # before anything was read
+
+
 def test_a_bucket_that_cannot_be_parted_and_does_not_fit_is_refused(large) -> None:
     said = fit(large, memory_limit="500MB", min_impurity_decrease=0.5)
     assert f"{ROWS:,} rows have to be in memory at once" in said["error"], said

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,7 +32,7 @@ from .oob import OobInMemory, OobOnDisk, OobRows, OutOfBag
 from .params import Planner
 from .plan import Plan
 from .report import FitReport, Recorder
-from .rounds import as_begun, distribute_round
+from .rounds import Round, as_begun, distribute_round
 from .sample import Sampled, sample
 from .space import Space
 from .split_large import split_large_buckets
@@ -175,12 +175,16 @@ class _Fitting:
                 tops[i] = done.tops[i]
                 sizes.append(done.sizes[i])
             left = done.unfinished(self.trees, self._trees_of_tops)
-            for i in left:
-                for bucket in np.flatnonzero(done.sizes[i] > self._means.grown_rows).tolist():
-                    if not done.store.only_leaf(i, bucket):
-                        self._must_fit(int(done.sizes[i][bucket]))
+            self._check_buckets(done, left)
             self._grow(done.store, left)
         return tops, sizes
+
+    def _check_buckets(self, done: Round, tops: Iterable[int]) -> None:
+        """Refuse those that came out too large for memory, if trees split them."""
+        for i in tops:
+            for bucket in np.flatnonzero(done.sizes[i] > self._means.grown_rows).tolist():
+                if not done.store.only_leaf(i, bucket):
+                    self._must_fit(int(done.sizes[i][bucket]))
 
     def _split(self, store: MemoryStore, top: int, tree: TopTree) -> TopTree:
         if not self._plan.needs_top_trees(self._n):

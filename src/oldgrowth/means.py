@@ -252,7 +252,7 @@ def expect_means(narrow: Plan, wide: Plan, rows: TrainingRows, limits: Limits, c
 def _refuse_too_little(plan: Plan, limits: Limits, least: int, way: str | None = None) -> None:
     if limits.memory_given and limits.memory < least:
         if way is None and plan.subsets:
-            way = "Fewer trees or a smaller subset_size need less."
+            way = f"{'Fewer trees or a' if plan.oob else 'A'} smaller subset_size would do with less."
         way = way or "A smaller bucket_size or top_sample needs less."
         # A little more than that: the process is not of the same size each time.
         raise MemoryLimitError(limits.memory, int(least * _ROUNDED_UP), way)
