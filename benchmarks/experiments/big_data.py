@@ -23,10 +23,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from runner import HERE, Options, Runner, mean_and_spread, parse
-from small_data import finished, reason
+from trials import Limits, Results, finished, measured_within, take_turns
 
 import imagery
-from compare import run_to_the_end
 from datasets import MissingDataError, landsat
 from journal import Run
 
@@ -40,13 +39,12 @@ OUR_LIMIT, RIVAL_LIMIT = 4 * 10**9, 16 * 10**9  # the paper's machine has 16 GB
 
 @dataclass(frozen=True)
 class Plan:
-    """Rows of a file and files of each size; the seeds; and what small sizes need other than defaults."""
+    """Rows of a file and files of each size; seeds and limits; what small sizes need other than defaults."""
 
     file_rows: int
     files: tuple[int, ...]
     seeds: int
-    repeated: float  # seconds of a fit up to which it is done with other seeds
-    seconds: float
+    limits: Limits
     subset_size: int
     bucket_size: int | str
 
@@ -66,9 +64,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse(__doc__, arguments)
     runner = Runner("big_data", options)
     plan = options.of_size(
-        full=Plan(1_000_000, (1, 5, 10, 20, 30, 40, 50), 4, 120, 3600, 500_000, "auto"),
-        quick=Plan(250_000, (1, 2, 4), 2, 60, 60, 50_000, "auto"),
-        tiny=Plan(10_000, (2,), 1, 60, 60, 2_000, 2_000),
+        full=Plan(1_000_000, (1, 5, 10, 20, 30, 40, 50), 4, Limits(3600, 240, 5_000_000), 500_000, "auto"),
+        quick=Plan(250_000, (1, 2, 4), 2, Limits(60, 60, 250_000), 50_000, "auto"),
+        tiny=Plan(10_000, (2,), 1, Limits(60, 60, 20_000), 2_000, 2_000),
     )
     work = options.output / "big_data"
     work.mkdir(parents=True, exist_ok=True)
@@ -83,7 +81,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 Sources = Callable[[int], tuple[list[str], list[str]]]  # from a number of files, training and test files
-Results = dict[tuple[int, str], list[Run]]  # by training rows and model: one for each seed
 
 
 def write_imagery(directory: Path, file_rows: int, n_files: int, files: int) -> tuple[list[str], list[str]]:
@@ -131,37 +128,22 @@ def real_scene(runner: Runner, options: Options, plan: Plan, work: Path) -> None
 def measure(
     runner: Runner, scene: str, plan: Plan, sizes: tuple[int, ...], sources: Sources, work: Path
 ) -> Results:
-    """Smaller sizes first: who fails is not tried with more."""
-    results: Results = {}
-    given_up: set[str] = set()
-    for files in sizes:
-        for seed in range(plan.seeds):
-            for model in MODELS:
-                done = results.setdefault((files * plan.file_rows, model), [])
-                if model in given_up or (done and done[0]["seconds"] > plan.repeated):
-                    continue
-                fit = partial(measure_one, model, plan, seed, partial(sources, files), work)
-                run = {"scene": scene, "files": files, "file_rows": plan.file_rows}
-                done.append(runner.run(fit, **run, model=model, seed=seed))
-                if "failed" in done[-1]:
-                    given_up.add(model)
-    return results
+    def fit(rows: int, model: str, seed: int) -> Run:
+        files = rows // plan.file_rows
+        run = {"scene": scene, "files": files, "file_rows": plan.file_rows, "model": model, "seed": seed}
+        return runner.run(lambda: measure_one(model, plan, seed, sources(files), work), **run)
+
+    rows = [files * plan.file_rows for files in sizes]
+    return take_turns(rows, MODELS, range(plan.seeds), plan.limits, fit)
 
 
-def measure_one(
-    model: str, plan: Plan, seed: int, sources: Callable[[], tuple[list[str], list[str]]], work: Path
-) -> Run:
-    train, test = sources()
+def measure_one(model: str, plan: Plan, seed: int, sources: tuple[list[str], list[str]], work: Path) -> Run:
+    train, test = sources
     forest = {"oldgrowth": "RandomForestClassifier", "subsets": "SubsetForestClassifier"}.get(model, model)
     wanted = {"forest": forest, "train": train, "test": test, "fit": plan.fit(model, seed, work)}
     command = [sys.executable, str(WORKER), json.dumps(wanted | {"limit": RIVAL_LIMIT})]
-    code, output, errors = run_to_the_end(command, plan.seconds)
-    if code is None:
-        return {"failed": f"over {plan.seconds:g} s"}
-    if code:
-        return {"failed": reason(code, errors, RIVAL_LIMIT if model == "scikit-learn" else OUR_LIMIT)}
-    result: Run = json.loads(output.strip().splitlines()[-1])
-    return result
+    memory = RIVAL_LIMIT if model == "scikit-learn" else OUR_LIMIT
+    return measured_within(command, plan.limits.seconds, memory)
 
 
 def show(runner: Runner, title: str, plan: Plan, results: Results) -> None:
@@ -172,7 +154,7 @@ def show(runner: Runner, title: str, plan: Plan, results: Results) -> None:
         if not good:
             rows.append([f"{n:,}", model, "0", failed[0] if failed else "not tried", "", "", "", ""])
             continue
-        seconds = [run["seconds"] for run in good]
+        seconds = [run["fit_seconds"] for run in good]
         rows.append(
             [
                 f"{n:,}",
@@ -200,12 +182,16 @@ def show_buckets(runner: Runner, results: Results) -> None:
             numbers = (n, report["buckets"], report["bucket_size"], sizes["50%"], sizes["100%"])
             rows.append([f"{number:,}" for number in (*numbers, report["buckets_split"])])
     headings = ("training rows", "buckets", "bucket size", "median rows", "most rows", "split again")
-    runner.table("Buckets with balance 1 (a bucket may have twice the bucket size)", headings, rows)
+    runner.table("Buckets with balance 1", headings, rows)
 
 
 def draw(results: Results) -> Figure:
     figure = Figure(figsize=(13, 4), layout="constrained")
-    panels = (("seconds", "seconds", 1.0), ("accuracy", "accuracy", 1.0), ("peak", "peak memory, GB", 1e9))
+    panels = (
+        ("fit_seconds", "seconds", 1.0),
+        ("accuracy", "accuracy", 1.0),
+        ("peak", "peak memory, GB", 1e9),
+    )
     for ax, (field, words, scale) in zip(figure.subplots(1, len(panels)), panels, strict=True):
         for number, model in enumerate(MODELS):
             points = [

@@ -10,7 +10,6 @@ and time; a model that needs more is shown as such, and not tried with more rows
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import tempfile
@@ -26,8 +25,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from runner import Options, Runner, mean_and_spread, parse
+from trials import Limits, Results, finished, measured_within, take_turns
 
-from compare import WORKER, run_to_the_end
+from compare import WORKER
 from datasets import COVTYPE_TRAIN, MissingDataError, Split, covtype
 from journal import Run
 from physics import HIGGS, SUSY, Collisions
@@ -35,7 +35,6 @@ from rivals import RIVALS
 
 RIVAL_MODELS = ("scikit-learn", "scikit-learn-intelex", "ydf", "ranger", "h2o depth 20")
 MEMORY = 16 * 10**9  # as the machine of the paper has
-OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "annot allocate", "nable to allocate", "OutOfMemory")
 FIELDS = ("x_train", "y_train", "x_test", "y_test")
 MEASURES = (("fit_seconds", "seconds to fit"), ("accuracy", "accuracy"), ("memory_bytes", "GB to fit"))
 
@@ -52,22 +51,10 @@ class Study:
     load: Callable[[], Split]
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Seconds and bytes of a run, and the seconds of a fit up to which it is done with other seeds."""
-
-    seconds: float
-    memory: int
-    repeated: float
-
-
-Results = dict[tuple[str, int, str], list[Run]]  # by set, rows and model: one for each seed
-
-
 def main(arguments: list[str] | None = None) -> int:
     options = parse(__doc__, arguments)
     runner = Runner("small_data", options)
-    limits = Limits(options.of_size(full=1800, quick=60, tiny=60), MEMORY, 120)
+    limits = Limits(options.of_size(full=1800, quick=60, tiny=60), 120, HIGGS.rows)
     seeds = options.of_size(full=range(4), quick=range(1), tiny=range(1))
     rivals = installed(options, runner)
     for study in studies(options):
@@ -151,47 +138,25 @@ def measure(
     seeds: range,
     limits: Limits,
     arrays: Callable[[int], Path],
+    memory: int = MEMORY,
 ) -> Results:
-    """Models take turns, so that a slow minute of the machine hits all of them."""
-    results: Results = {}
-    given_up: set[str] = set()
-    for rows in study.sizes:
-        for seed in seeds:
-            for model in models:
-                done = results.setdefault((study.name, rows, model), [])
-                if model in given_up or (done and done[0]["fit_seconds"] > limits.repeated):
-                    continue
-                fit = partial(measure_one, model, arrays, rows, seed, limits)
-                run = {"set": study.name, "source": study.source, "rows": rows, "model": model, "seed": seed}
-                done.append(runner.run(fit, **run))
-                if "failed" in done[-1]:
-                    given_up.add(model)
-    return results
+    def fit(rows: int, model: str, seed: int) -> Run:
+        run = {"set": study.name, "source": study.source, "rows": rows, "model": model, "seed": seed}
+        return runner.run(lambda: measure_one(model, arrays(rows), seed, limits, memory), **run)
+
+    return take_turns(study.sizes, models, seeds, limits, fit)
 
 
-def measure_one(model: str, arrays: Callable[[int], Path], rows: int, seed: int, limits: Limits) -> Run:
-    command = [sys.executable, str(WORKER), model, str(arrays(rows)), str(seed), str(limits.memory)]
-    code, output, errors = run_to_the_end(command, limits.seconds)
-    if code is None:
-        return {"failed": f"over {limits.seconds:g} s"}
-    if code:
-        return {"failed": reason(code, errors, limits.memory)}
-    result: Run = json.loads(output.strip().splitlines()[-1])
-    return result
-
-
-def reason(code: int, errors: str, memory: int) -> str:
-    """Why a worker ended early, in a few words; a process that the system kills had no memory left."""
-    if code == -9 or any(words in errors for words in OUT_OF_MEMORY):
-        return f"out of memory ({memory / 1e9:g} GB)"
-    return f"exit code {code}: {(errors.strip().splitlines() or ['no message'])[-1][:200]}"
+def measure_one(model: str, arrays: Path, seed: int, limits: Limits, memory: int) -> Run:
+    command = [sys.executable, str(WORKER), model, str(arrays), str(seed), str(memory)]
+    return measured_within(command, limits.seconds, memory)
 
 
 def show(runner: Runner, study: Study, models: list[str], results: Results) -> None:
     rows: list[list[Any]] = []
     for size in study.sizes:
         for model in models:
-            rows.append([f"{size:,}", model, *cells(results[study.name, size, model])])
+            rows.append([f"{size:,}", model, *cells(results[size, model])])
     headings = ("training rows", "model", "seeds", "fit s", "predict s", "accuracy", "memory of fit GB")
     title = f"{study.name} ({study.source}), {study.features} features, 24 trees"
     runner.table(title, headings, rows)
@@ -211,10 +176,6 @@ def cells(runs: list[Run]) -> list[str]:
         mean_and_spread((run["accuracy"] for run in good), ".4f"),
         mean_and_spread(memory, ".2f") if memory else "not known",
     ]
-
-
-def finished(runs: list[Run]) -> list[Run]:
-    return [run for run in runs if "failed" not in run]
 
 
 def draw(study: Study, models: list[str], results: Results) -> Figure:
@@ -237,7 +198,7 @@ def draw_curve(ax: Axes, colour: str, study: Study, model: str, field: str, resu
     scale = 1e9 if field == "memory_bytes" else 1.0
     points = []
     for size in study.sizes:
-        values = [run[field] / scale for run in finished(results[study.name, size, model]) if run[field]]
+        values = [run[field] / scale for run in finished(results[size, model]) if run[field]]
         if values:
             points.append((size, fmean(values), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0))
     if not points:
