@@ -43,7 +43,7 @@ sweep: $(VENV)/.installed-bench
 # One after the other: each is to have the machine for itself. What is finished is not run again.
 experiments: SIZE := full
 experiments-quick: SIZE := quick
-experiments experiments-quick: $(VENV)/.installed-bench
+experiments experiments-quick: $(VENV)/.installed-rivals
 	for name in $(EXPERIMENTS); do \
 	  $(BIN)/python benchmarks/experiments/$$name.py --size $(SIZE) $(if $(DATA),--data $(DATA)) || exit 1; \
 	done
@@ -78,3 +78,7 @@ $(VENV)/.installed-dev: $(SOURCES) | $(VENV)/bin/python
 $(VENV)/.installed-bench: $(SOURCES) | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet '.[bench]'
 	touch $@
+
+$(VENV)/.installed-rivals: $(SOURCES) | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet '.[rivals]'
+	touch $@ $(VENV)/.installed-bench

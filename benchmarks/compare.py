@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from rich.console import Console
 from compare_report import plot, print_tables
 from datasets import load_or_say
 from machine import describe_machine
-from rivals import RIVALS, TREES
+from rivals import RIVALS, TREES, installed
 
 COMPARED_SETS = ("covtype", "generated")
 WORKER = Path(__file__).with_name("worker.py")
@@ -83,10 +84,7 @@ def choose_models(options: argparse.Namespace, console: Console) -> list[str]:
         wanted = [name for name in RIVALS if name in options.models]
     else:
         wanted = [name for name, rival in RIVALS.items() if options.rivals or not rival.optional]
-    missing = [name for name in wanted if not RIVALS[name].installed()]
-    for name in missing:
-        console.print(f"{name} is skipped: {RIVALS[name].module} is not installed.", highlight=False)
-    return [name for name in wanted if name not in missing]
+    return installed(wanted, partial(console.print, highlight=False))
 
 
 def write_sets(options: argparse.Namespace, folder: Path, console: Console) -> dict[str, dict[str, int]]:

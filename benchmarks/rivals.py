@@ -15,7 +15,7 @@ import os
 import resource
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -65,7 +65,12 @@ class Ydf(Model):
         self._estimator = _ydf(seed, (len(data["y"]), len(data) - 1)).train(data)
 
     def predict(self, data: Any) -> Any:
-        return self._estimator.predict(data)
+        try:
+            return self._estimator.predict(data)
+        except ValueError as error:
+            if "too many nodes" not in str(error):
+                raise
+            return self._estimator.predict(data, use_slow_engine=True)  # its fast ones are for smaller trees
 
     def labels(self, predicted: Any) -> np.ndarray:
         columns = predicted > 0.5 if predicted.ndim == 1 else predicted.argmax(axis=1)
@@ -116,19 +121,21 @@ class Rival:
     ours: str = "oldgrowth"
     sets: tuple[str, ...] | None = None
     in_process: bool = True
+    program: str | None = None
 
     def takes_part(self, set_name: str) -> bool:
         return self.sets is None or set_name in self.sets
 
-    def installed(self) -> bool:
-        if self.module != "ranger":
-            return importlib.util.find_spec(self.module) is not None
-        if shutil.which("Rscript") is None:
-            return False
-        return (
-            subprocess.run(["Rscript", "-e", "library(ranger)"], capture_output=True, check=False).returncode
-            == 0
-        )
+    def missing(self) -> str | None:
+        """What would have to be installed first."""
+        if self.program is not None and shutil.which(self.program) is None:
+            return self.program
+        if self.module == "ranger":
+            command = ["Rscript", "-e", "library(ranger)"]
+            found = subprocess.run(command, capture_output=True, check=False).returncode == 0
+        else:
+            found = importlib.util.find_spec(self.module) is not None
+        return None if found else self.module
 
 
 def _estimator(module: str, name: str) -> Callable[[], Model]:
@@ -208,6 +215,8 @@ def _no_model() -> Model:
 
 
 IN_JAVA = "binned, a tree per class, memory as Java takes it"
+JAVA = {"optional": True, "in_process": False, "program": "java"}
+R = {"optional": True, "in_process": False, "program": "Rscript"}
 EXTRA = {"ours": "oldgrowth ExtraTrees", "sets": ("covtype",)}
 RIVALS: dict[str, Rival] = {
     "oldgrowth": Rival(_estimator("oldgrowth", "RandomForestClassifier"), "oldgrowth"),
@@ -232,12 +241,22 @@ RIVALS: dict[str, Rival] = {
         "256 bins a feature, a tree per class, no bootstrap",
         optional=True,
     ),
-    "h2o": Rival(H2o, "h2o", IN_JAVA, optional=True, in_process=False),
-    "h2o depth 20": Rival(
-        partial(H2o, 20), "h2o", f"depth as in the paper, {IN_JAVA}", optional=True, in_process=False
-    ),
+    "h2o": Rival(H2o, "h2o", IN_JAVA, **JAVA),
+    "h2o depth 20": Rival(partial(H2o, 20), "h2o", f"depth as in the paper, {IN_JAVA}", **JAVA),
     # The baseline, with the paper's sizes for covtype and for its larger sets.
     "subsets of 50,000": Rival(_subsets(50_000), "oldgrowth", "trees on random subsets", optional=True),
     "subsets of 500,000": Rival(_subsets(500_000), "oldgrowth", "trees on random subsets", optional=True),
-    "ranger": Rival(_no_model, "ranger", "float64 features", optional=True, in_process=False),
+    "ranger": Rival(_no_model, "ranger", "float64 features", **R),
 }
+
+
+def installed(wanted: Iterable[str], say: Callable[[str], Any]) -> list[str]:
+    """The models of these that can run here; `say` is told what the others lack."""
+    found = []
+    for name in wanted:
+        missing = RIVALS[name].missing()
+        if missing is None:
+            found.append(name)
+        else:
+            say(f"{name} is left out: {missing} is not installed.")
+    return found

@@ -31,7 +31,7 @@ from compare import WORKER
 from datasets import COVTYPE_TRAIN, MissingDataError, Split, covtype
 from journal import Run
 from physics import HIGGS, SUSY, Collisions
-from rivals import RIVALS
+from rivals import RIVALS, installed
 
 RIVAL_MODELS = ("scikit-learn", "scikit-learn-intelex", "ydf", "ranger", "h2o depth 20")
 MEMORY = 16 * 10**9  # as the machine of the paper has
@@ -54,9 +54,11 @@ class Study:
 def main(arguments: list[str] | None = None) -> int:
     options = parse(__doc__, arguments)
     runner = Runner("small_data", options)
-    limits = Limits(options.of_size(full=1800, quick=60, tiny=60), 120, HIGGS.rows)
+    limits = Limits(options.of_size(full=1200, quick=60, tiny=60), 60, HIGGS.rows)
     seeds = options.of_size(full=range(4), quick=range(1), tiny=range(1))
-    rivals = installed(options, runner)
+    # H2O takes longer to start than all others take for the quick size.
+    wanted = options.of_size(full=RIVAL_MODELS, quick=RIVAL_MODELS[:-1], tiny=RIVAL_MODELS[:1])
+    rivals = installed(wanted, runner.console.print)
     for study in studies(options):
         models = ["oldgrowth", study.subsets, *rivals]
         try:
@@ -70,22 +72,12 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def installed(options: Options, runner: Runner) -> list[str]:
-    # H2O takes longer to start than all others take for the quick size.
-    wanted = options.of_size(full=RIVAL_MODELS, quick=RIVAL_MODELS[:-1], tiny=RIVAL_MODELS[:1])
-    found = [name for name in wanted if RIVALS[name].installed()]
-    for name in wanted:
-        if name not in found:
-            runner.console.print(f"{name} is left out: {RIVALS[name].module} is not installed.")
-    return found
-
-
 def studies(options: Options) -> list[Study]:
     sizes = options.of_size(
         full={
             "covtype": (50_000, 100_000, 200_000, COVTYPE_TRAIN),
-            "susy": (500_000, 1_000_000, 2_500_000, SUSY.rows),
-            "higgs": (1_000_000, 2_500_000, 5_000_000, HIGGS.rows),
+            "susy": (500_000, 1_500_000, SUSY.rows),
+            "higgs": (1_000_000, 3_000_000, HIGGS.rows),
         },
         quick=dict.fromkeys(("covtype", "susy", "higgs"), (10000, 30000)),
         tiny={"susy": (2_000,)},
