@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 TREES = 24
+ONE_BUCKET = "oldgrowth, one bucket"
 
 
 class Model:
@@ -146,6 +147,14 @@ def _estimator(module: str, name: str) -> Callable[[], Model]:
     return lambda: Model(make)
 
 
+def _one_bucket() -> Model:
+    def make(seed: int, shape: tuple[int, int]) -> Any:
+        forest = importlib.import_module("oldgrowth").RandomForestClassifier
+        return forest(n_estimators=TREES, bucket_size=shape[0], random_state=seed)
+
+    return Model(make)
+
+
 def _subsets(rows: int) -> Callable[[], Model]:
     def make(seed: int, shape: tuple[int, int]) -> Any:
         forest = importlib.import_module("oldgrowth").SubsetForestClassifier
@@ -243,6 +252,7 @@ RIVALS: dict[str, Rival] = {
     ),
     "h2o": Rival(H2o, "h2o", IN_JAVA, **JAVA),
     "h2o depth 20": Rival(partial(H2o, 20), "h2o", f"depth as in the paper, {IN_JAVA}", **JAVA),
+    ONE_BUCKET: Rival(_one_bucket, "oldgrowth", "an ordinary forest, without top trees", optional=True),
     # The baseline, with the paper's sizes for covtype and for its larger sets.
     "subsets of 50,000": Rival(_subsets(50_000), "oldgrowth", "trees on random subsets", optional=True),
     "subsets of 500,000": Rival(_subsets(500_000), "oldgrowth", "trees on random subsets", optional=True),

@@ -16,9 +16,22 @@ sys.path.insert(0, str(BENCHMARKS))
 import compare  # noqa: E402
 import datasets  # noqa: E402
 import goals  # noqa: E402
+import rivals  # noqa: E402
 import sweep  # noqa: E402
 
 PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def test_a_rival_that_cannot_run_is_left_out_and_what_it_lacks_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    said: list[str] = []
+    assert rivals.installed(["oldgrowth", "h2o", "ranger"], said.append) == ["oldgrowth"]
+    assert said == [
+        "h2o is left out: java is not installed.",
+        "ranger is left out: Rscript is not installed.",
+    ]
 
 
 def test_compare(tmp_path: Path) -> None:

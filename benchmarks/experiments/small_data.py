@@ -31,7 +31,7 @@ from compare import WORKER
 from datasets import COVTYPE_TRAIN, MissingDataError, Split, covtype
 from journal import Run
 from physics import HIGGS, SUSY, Collisions
-from rivals import RIVALS, installed
+from rivals import ONE_BUCKET, RIVALS, installed
 
 RIVAL_MODELS = ("scikit-learn", "scikit-learn-intelex", "ydf", "ranger", "h2o depth 20")
 MEMORY = 16 * 10**9  # as the machine of the paper has
@@ -54,13 +54,13 @@ class Study:
 def main(arguments: list[str] | None = None) -> int:
     options = parse(__doc__, arguments)
     runner = Runner("small_data", options)
-    limits = Limits(options.of_size(full=1200, quick=60, tiny=60), 60, HIGGS.rows)
+    limits = Limits(options.of_size(full=1200, quick=60, tiny=60), 90, HIGGS.rows)
     seeds = options.of_size(full=range(4), quick=range(1), tiny=range(1))
     # H2O takes longer to start than all others take for the quick size.
     wanted = options.of_size(full=RIVAL_MODELS, quick=RIVAL_MODELS[:-1], tiny=RIVAL_MODELS[:1])
     rivals = installed(wanted, runner.console.print)
     for study in studies(options):
-        models = ["oldgrowth", study.subsets, *rivals]
+        models = ["oldgrowth", ONE_BUCKET, study.subsets, *rivals]
         try:
             with arrays_on_disk(study, options.output) as arrays:
                 results = measure(runner, study, models, seeds, limits, arrays)
