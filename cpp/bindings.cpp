@@ -59,14 +59,15 @@ Bucket bucket_of(const RowCodec& codec, const Rows& rows, std::optional<In1<std:
   return make_bucket(codec, source, index ? index->data() : nullptr, index ? index->shape(0) : n, classification);
 }
 
-nb::tuple grow_top(const Bucket& bucket, const TreeRules& rules, std::uint64_t seed, std::uint64_t top,
-                   std::size_t depth, std::vector<double> class_weights) {
+nb::tuple grow_top(const Bucket& bucket, TreeRules rules, std::uint64_t seed, std::uint64_t top, std::size_t depth,
+                   std::vector<double> class_weights) {
   require(class_weights.empty() || class_weights.size() >= rules.n_classes, "too few class weights");
+  rules.turn = top;
   GrownTree tree;
   {
     nb::gil_scoped_release release;
     const TreeWeights weights = tree_weights(bucket, {false, 1, seed}, top, class_weights);
-    tree = grow_tree(bucket, weights.rows, weights.whole, rules, tree_key(seed, Purpose::top_tree, top), depth);
+    tree = grow_tree(bucket, weights.rows, weights.whole, rules, forest_key(seed, Purpose::top_tree), depth);
   }
   return nb::make_tuple(to_numpy(std::move(tree.nodes)), to_numpy(std::move(tree.leaf_depths)),
                         to_numpy(std::move(tree.importances)));

@@ -199,6 +199,16 @@ class TreeGrower {
     return at;
   }
 
+  // Top trees share the key of a place in the tree, hence a shuffled deck of features, and each takes the next
+  // cards from it: drawn by each for itself, a few top trees may all miss the features that matter.
+  void deal_features(std::uint32_t* list, std::uint32_t n, std::uint64_t key) {
+    if (n == 0) return;
+    const std::uint64_t card = rules_.turn * rules_.max_features;
+    const std::uint64_t deck = derive(key, card / n);
+    std::sort(list, list + n, [&](std::uint32_t a, std::uint32_t b) { return draw(deck, a) < draw(deck, b); });
+    std::rotate(list, list + card % n, list + n);
+  }
+
   template <class Code>
   Split<Code> best_split(Level<Code, Stats>& level, const Frame& frame, std::size_t list_at, std::uint32_t& n_active) {
     Split<Code> best;
@@ -207,14 +217,20 @@ class TreeGrower {
     // All gains of a pure node are zero: only balance can decide, else rows would be peeled off singly.
     level.search.set_balance(stats_.pure() ? 1.0 : rules_.balance);
     std::uint32_t drawn = 0, searched = 0;
+    std::uint32_t* list = lists_.data() + list_at;
+    if (rules_.top_tree) deal_features(list, n_active, frame.key);
     for (std::uint64_t counter = 0, bits = 0; drawn < n_active && searched < rules_.max_features; ++counter) {
-      bits = counter % 2 == 0 ? draw(frame.key, counter) : bits >> 32;
-      std::uint32_t* list = lists_.data() + list_at;
-      std::swap(list[drawn], list[drawn + below(static_cast<std::uint32_t>(bits), n_active - drawn)]);
+      if (!rules_.top_tree) {
+        bits = counter % 2 == 0 ? draw(frame.key, counter) : bits >> 32;
+        std::swap(list[drawn], list[drawn + below(static_cast<std::uint32_t>(bits), n_active - drawn)]);
+      }
       const std::uint32_t feature = list[drawn];
       const double unit_draw = rules_.random_thresholds ? unit(draw(~frame.key, feature)) : -1.0;
       if (!level.search.search(*level.block, feature, entries, n, unit_draw, best)) {
-        std::swap(list[drawn], list[--n_active]);
+        if (rules_.top_tree)
+          std::rotate(list + drawn, list + drawn + 1, list + n_active--);
+        else
+          std::swap(list[drawn], list[--n_active]);
         continue;
       }
       ++drawn;

@@ -19,7 +19,8 @@ struct Bucket;
 struct TreeRules {
   Criterion criterion = Criterion::gini;
   bool random_thresholds = false;
-  bool top_tree = false;  // leaves are buckets, and a pure node is split like any other
+  bool top_tree = false;   // leaves are buckets, a pure node is split like any other, features are dealt out
+  std::uint64_t turn = 0;  // of a top tree: which cards it takes from the features dealt out to all of them
   std::uint32_t n_classes = 0;
   std::uint32_t max_features = 1;
   std::size_t max_depth = std::numeric_limits<std::size_t>::max();

@@ -25,8 +25,12 @@ constexpr std::uint64_t derive(std::uint64_t key, std::uint64_t tag) {
   return mix(mix(key + kGolden) ^ (tag * kGolden));
 }
 
+constexpr std::uint64_t forest_key(std::uint64_t seed, Purpose purpose) {
+  return derive(seed, static_cast<std::uint64_t>(purpose));
+}
+
 constexpr std::uint64_t tree_key(std::uint64_t seed, Purpose purpose, std::uint64_t tree) {
-  return derive(derive(seed, static_cast<std::uint64_t>(purpose)), tree);
+  return derive(forest_key(seed, purpose), tree);
 }
 
 constexpr std::uint64_t draw(std::uint64_t key, std::uint64_t counter) { return mix(key + (counter + 1) * kGolden); }

@@ -42,6 +42,20 @@ def test_full_balance_splits_evenly_and_trees_still_differ() -> None:
     assert (tops[0].nodes != tops[1].nodes).any()
 
 
+@pytest.mark.parametrize(("drawn", "tops_of_a_deck"), [(1, 7), (2, 3), (3, 2)])
+def test_features_are_dealt_out_among_top_trees(drawn: int, tops_of_a_deck: int) -> None:
+    """With features of equal worth, those that the first top trees split first are all different."""
+    rng = np.random.default_rng(0)
+    data = ArrayRows(rng.normal(size=(4000, 7)), rng.integers(3, size=4000).astype(float), 3)
+    for seed in range(5):
+        sizes = {"n_estimators": 28, "top_max_features": drawn, "random_state": seed}
+        tops, _, _ = top_trees(data, **sizes)
+        feature_bits = _core.right_shift(data.n_features) - 33
+        first = [int(top.nodes[0]) >> 32 & ((1 << feature_bits) - 1) for top in tops[:tops_of_a_deck]]
+        assert len(set(first)) == tops_of_a_deck, seed
+        assert len(tops) == 7
+
+
 @pytest.mark.parametrize("balance", [0.0, 1.0])
 def test_a_pure_sample_is_not_peeled_row_by_row(balance: float) -> None:
     rng = np.random.default_rng(1)

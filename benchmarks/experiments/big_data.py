@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse(__doc__, arguments)
     runner = Runner("big_data", options)
     plan = options.of_size(
-        full=Plan(1_000_000, (1, 5, 10, 20, 30, 40, 50), 4, Limits(3600, 240, 5_000_000), 500_000, None),
+        full=Plan(1_000_000, (1, 5, 10, 20, 50), 4, Limits(1200, 120, 5_000_000), 500_000, None),
         quick=Plan(250_000, (1, 2, 4), 2, Limits(60, 60, 250_000), 50_000, None),
         tiny=Plan(10_000, (2,), 1, Limits(60, 60, 20_000), 2_000, 2_000),
     )

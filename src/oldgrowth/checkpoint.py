@@ -17,7 +17,7 @@ from . import _core
 from .errors import CheckpointError
 from .workspace import Workspace
 
-_FORMAT = 2
+_FORMAT = 3
 _CRC_BYTES = 4  # behind the arrays, of all of them
 _IDENTITY = "checkpoint.json"
 
