@@ -38,7 +38,8 @@ def runs_of(path: Path, name: str) -> list[dict[str, Any]]:
 def test_small_data(tmp_path: Path) -> None:
     assert small_data.main(tiny(tmp_path)) == 0
     runs = runs_of(tmp_path, "small_data")
-    models = ["oldgrowth", "oldgrowth, one bucket", "subsets of 500,000", "scikit-learn"]
+    ours = ["oldgrowth", "oldgrowth, one bucket", "oldgrowth, splits as ydf"]
+    models = [*ours, "subsets of 500,000", "scikit-learn"]
     assert [run["model"] for run in runs] == models
     for run in runs:
         assert 0.6 < run["accuracy"] < 0.9

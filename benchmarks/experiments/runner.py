@@ -8,6 +8,7 @@ and its tables and plots are made from the journal alone.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -42,6 +43,9 @@ class Options:
 
 
 def parse(doc: str, arguments: list[str] | None = None) -> Options:
+    """From the command line if nothing is given: a script that is told to end then ends what it started, too."""
+    if arguments is None:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", choices=SIZES, default="full", help="hours, minutes, or seconds")
     parser.add_argument("--data", type=Path, help="folder with the real data sets")
