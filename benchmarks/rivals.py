@@ -263,7 +263,9 @@ RIVALS: dict[str, Rival] = {
     ),
     "h2o": Rival(H2o, "h2o", IN_JAVA, **JAVA),
     "h2o depth 20": Rival(partial(H2o, 20), "h2o", f"depth as in the paper, {IN_JAVA}", **JAVA),
-    ONE_BUCKET: Rival(_ours(_one_bucket), "oldgrowth", "an ordinary forest, without top trees", optional=True),
+    ONE_BUCKET: Rival(
+        _ours(_one_bucket), "oldgrowth", "an ordinary forest, without top trees", optional=True
+    ),
     AS_YDF: Rival(_ours(_as_ydf), "oldgrowth", "entropy, root of the features rounded up", optional=True),
     # The baseline, with the paper's sizes for covtype and for its larger sets.
     "subsets of 50,000": Rival(_subsets(50_000), "oldgrowth", "trees on random subsets", optional=True),

@@ -43,7 +43,7 @@ class Options:
 
 
 def parse(doc: str, arguments: list[str] | None = None) -> Options:
-    """From the command line if nothing is given: a script that is told to end then ends what it started, too."""
+    """From the command line if nothing is given; a script that is told to end then ends its worker, too."""
     if arguments is None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)

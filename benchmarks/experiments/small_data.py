@@ -3,9 +3,10 @@
     python benchmarks/experiments/small_data.py --data DIR
 
 covtype is the real set (covtype.parquet in DIR). susy and higgs are the real sets if SUSY.csv.gz and
-HIGGS.csv.gz are in DIR, else stand-ins of their shape (see physics.py). Our forest (with top trees, in one
-bucket, and with ydf's rules for splits), the baseline `subsets` and all rivals that are installed grow 24 trees, each in a process of its own, which may take so much memory
-and time; a model that needs more is shown as such, and not tried with more rows.
+HIGGS.csv.gz are in DIR, else stand-ins of their shape (see physics.py). Our forest (by default, in one
+bucket, and with ydf's rules for splits), the baseline `subsets` and all rivals that are installed grow 24
+trees, each in a process of its own, which may take so much memory and time; a model that needs more is shown
+as such, and not tried with more rows.
 """
 
 from __future__ import annotations
