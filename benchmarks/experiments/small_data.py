@@ -172,7 +172,7 @@ def cells(runs: list[Run]) -> list[str]:
 
 
 def draw(study: Study, models: list[str], results: Results) -> Figure:
-    figure = Figure(figsize=(13, 4), layout="constrained")
+    figure = Figure(figsize=(15, 4), layout="constrained")
     for ax, (field, words) in zip(figure.subplots(1, len(MEASURES)), MEASURES, strict=True):
         for number, model in enumerate(models):
             draw_curve(ax, f"C{number}", study, model, field, results)
@@ -181,7 +181,8 @@ def draw(study: Study, models: list[str], results: Results) -> Figure:
             ax.set_yscale("log")
     figure.axes[1].set_title(f"{study.name} ({study.source}), 24 trees")
     if figure.axes[0].has_data():
-        figure.axes[0].legend(fontsize="small")
+        lines = figure.axes[0].get_legend_handles_labels()
+        figure.legend(*lines, loc="outside right center", fontsize="small", frameon=False)
     return figure
 
 
