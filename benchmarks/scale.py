@@ -29,7 +29,7 @@ from journal import Journal, Run
 
 HERE = Path(__file__).parent
 LIMIT = 10**9
-TREES = {"n_estimators": 4, "random_state": 0}
+TREES = {"n_estimators": 4, "trees_per_top": 4, "random_state": 0}  # on one top tree: one copy of the rows
 PER_FILE = 1_000_000
 FILE_BYTES = 8 * 2**20
 

@@ -45,8 +45,8 @@ struct Rows {
   double scale;
 };
 
-Bucket bucket_of(const RowCodec& codec, const Rows& rows, std::optional<In1<std::uint32_t>> index,
-                 bool classification) {
+Bucket bucket_of(const RowCodec& codec, const Rows& rows, std::optional<In1<std::uint32_t>> index, bool classification,
+                 bool for_bootstrap) {
   const std::size_t n = rows.records.shape(0);
   require(rows.keys.shape(0) == n && rows.targets.shape(0) == n, "records, keys and targets differ in length");
   require(!rows.weights || rows.weights->shape(0) == n, "records and weights differ in length");
@@ -56,18 +56,20 @@ Bucket bucket_of(const RowCodec& codec, const Rows& rows, std::optional<In1<std:
   const RowSource source{rows.records.data(), rows.keys.data(), rows.targets.data(),
                          rows.weights ? rows.weights->data() : nullptr, rows.scale};
   nb::gil_scoped_release release;
-  return make_bucket(codec, source, index ? index->data() : nullptr, index ? index->shape(0) : n, classification);
+  return make_bucket(codec, source, index ? index->data() : nullptr, index ? index->shape(0) : n, classification,
+                     for_bootstrap);
 }
 
-nb::tuple grow_top(const Bucket& bucket, TreeRules rules, std::uint64_t seed, std::uint64_t top, std::size_t depth,
-                   std::vector<double> class_weights) {
+// All trees that are grown at one place of a forest's top trees share the key of it, and each takes its turn.
+nb::tuple grow_top(const Bucket& bucket, TreeRules rules, std::uint64_t seed, std::uint64_t turn, std::uint64_t place,
+                   std::size_t depth, std::vector<double> class_weights) {
   require(class_weights.empty() || class_weights.size() >= rules.n_classes, "too few class weights");
-  rules.turn = top;
+  rules.turn = turn;
   GrownTree tree;
   {
     nb::gil_scoped_release release;
-    const TreeWeights weights = tree_weights(bucket, {false, 1, seed}, top, class_weights);
-    tree = grow_tree(bucket, weights.rows, weights.whole, rules, forest_key(seed, Purpose::top_tree), depth);
+    const TreeWeights weights = tree_weights(bucket, {false, 1, seed}, turn, class_weights);
+    tree = grow_tree(bucket, weights.rows, weights.whole, rules, tree_key(seed, Purpose::top_tree, place), depth);
   }
   return nb::make_tuple(to_numpy(std::move(tree.nodes)), to_numpy(std::move(tree.leaf_depths)),
                         to_numpy(std::move(tree.importances)));
@@ -221,7 +223,7 @@ void bind_rows(nb::module_& m) {
             return to_numpy(std::move(targets));
           },
           "scale"_a, "Class numbers, or values as they were before they were divided by `scale`.");
-  m.def("make_bucket", &bucket_of, "codec"_a, "rows"_a, "index"_a.none(), "classification"_a,
+  m.def("make_bucket", &bucket_of, "codec"_a, "rows"_a, "index"_a.none(), "classification"_a, "for_bootstrap"_a = true,
         nb::keep_alive<0, 1>());  // a bucket uses the codec's values
   m.def("group_by_bucket", &group_by_bucket, "buckets"_a, "n_buckets"_a);
 }
@@ -272,7 +274,7 @@ void bind_growing(nb::module_& m) {
             new (self) Oob{sums, trees, scale, offset, hard};
           },
           "sums"_a, "trees"_a, "scale"_a, "offset"_a, "hard"_a);
-  m.def("grow_top", &grow_top, "bucket"_a, "rules"_a, "seed"_a, "top"_a, "depth"_a, "class_weights"_a);
+  m.def("grow_top", &grow_top, "bucket"_a, "rules"_a, "seed"_a, "turn"_a, "place"_a, "depth"_a, "class_weights"_a);
   m.def("grow_bottom", &grow_bottom, "bucket"_a, "rules"_a, "bootstrap"_a, "tree"_a, "bucket_id"_a, "depth"_a,
         "class_weights"_a, "oob"_a.none());
   m.def(

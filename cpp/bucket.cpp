@@ -61,7 +61,7 @@ Node walk(const Block<Code>& block, const GrownTree& tree, std::size_t i) {
 }  // namespace
 
 Bucket make_bucket(const RowCodec& codec, const RowSource& source, const std::uint32_t* index, std::size_t n,
-                   bool classification) {
+                   bool classification, bool for_bootstrap) {
   Bucket bucket;
   bucket.rows = n;
   if (n <= kMissing<std::uint16_t>)
@@ -85,12 +85,14 @@ Bucket make_bucket(const RowCodec& codec, const RowSource& source, const std::ui
   for (double& value : bucket.values) value /= source.scale;
   if (source.weights) take(source.weights, bucket.weights);
   take(source.keys, bucket.keys);
-  count_copies(bucket);
+  if (for_bootstrap) count_copies(bucket);
   return bucket;
 }
 
 TreeWeights tree_weights(const Bucket& bucket, const Bootstrap& bootstrap, std::uint64_t tree,
                          const std::vector<double>& class_weights) {
+  if (bootstrap.draw && bucket.copies.size() != bucket.rows)
+    throw std::invalid_argument("a bootstrap on a bucket that was made without");
   TreeWeights weights;
   weights.rows.resize(bucket.rows);
   weights.whole = bucket.weights.empty() && class_weights.empty();

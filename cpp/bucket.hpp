@@ -24,7 +24,7 @@ struct Bucket {
   std::vector<double> values;
   std::vector<double> weights;        // empty: every row weighs one
   std::vector<std::uint64_t> keys;    // hash of a row's content
-  std::vector<std::uint32_t> copies;  // copies of the same row that came before it
+  std::vector<std::uint32_t> copies;  // copies of the same row that came before it; for a bootstrap
 };
 
 // All rows of the training data as records, in memory; `targets` are class numbers or values.
@@ -36,9 +36,10 @@ struct RowSource {
   double scale = 1;       // values come divided by it: see TreeRules
 };
 
-// The rows index[0..n) of the source; without an index its first n rows.
+// The rows index[0..n) of the source; without an index its first n rows. Trees without bootstrap need not know
+// which rows are copies.
 Bucket make_bucket(const RowCodec& codec, const RowSource& source, const std::uint32_t* index, std::size_t n,
-                   bool classification);
+                   bool classification, bool for_bootstrap = true);
 
 struct Bootstrap {
   bool draw = true;

@@ -6,6 +6,7 @@
 
 #include "cpu.hpp"
 #include "sort_keys.hpp"
+#include "transpose.hpp"
 
 namespace oldgrowth {
 namespace {
@@ -51,11 +52,14 @@ std::vector<std::uint32_t> rank_column(std::size_t n, const ValueOf& value_of, s
 }
 
 template <class Code>
+bool worth_columns(const Block<Code>& block) {
+  return block.rows * block.features > kWorthColumns;
+}
+
+template <class Code>
 void resize(Block<Code>& block, std::size_t rows, std::size_t features) {
   block.rows = rows;
   block.features = features;
-  block.columns.resize(rows * features);
-  if constexpr (kHasRows<Code>) block.codes.resize(rows * features);
   block.values.resize(features);
   block.has_missing.resize(features);
   block.ranked.assign(features, 0);
@@ -79,6 +83,12 @@ void copy_codes(const std::uint8_t* const* records, std::size_t offset, std::siz
     std::memcpy(&code, records[i] + offset, sizeof code);
     out[i] = code == std::numeric_limits<Stored>::max() ? kMissing<Code> : static_cast<Code>(code);
   }
+}
+
+bool none_ranked(const RowCodec& codec) {
+  for (std::size_t f = 0; f < codec.n_features(); ++f)
+    if (codec.feature(f).width == Width::four) return false;
+  return true;
 }
 
 // Visits the records tile by tile, as take(bytes of each record, first row, number of rows). The records of the
@@ -153,17 +163,57 @@ void rank_wide(const RowCodec& codec, const std::uint8_t* records, const std::ui
   }
 }
 
-// Row-major codes from the columns, which are kept only where they help.
-template <class Code>
-void finish(Block<Code>& block) {
-  if constexpr (kHasRows<Code>) {
-    for (std::size_t start = 0; start < block.rows; start += kTile)
-      for (std::size_t f = 0; f < block.features; ++f)
-        for (std::size_t i = start; i < std::min(block.rows, start + kTile); ++i)
-          block.codes[i * block.features + f] = block.columns[f * block.rows + i];
-    if (block.columns.size() <= kWorthColumns) block.columns.clear();
+// Features whose codes are neighbours in a record as in a row of a block.
+struct Neighbours {
+  std::size_t feature, count, offset;
+  Width width;
+};
+
+std::vector<Neighbours> neighbours(const RowCodec& codec) {
+  std::vector<Neighbours> found;
+  for (std::size_t f = 0; f < codec.n_features(); ++f) {
+    const FeatureCodec& feature = codec.feature(f);
+    if (found.empty() || found.back().width != feature.width) found.push_back({f, 0, feature.offset, feature.width});
+    ++found.back().count;
   }
-  block.find_ranges();
+  return found;
+}
+
+// Codes of `count` neighbours in some records, as 16 bits each.
+template <class Stored>
+void widen(const std::uint8_t* const* records, std::size_t n, const Neighbours& part, std::uint16_t* rows,
+           std::size_t apart) {
+  for (std::size_t i = 0; i < n; ++i, rows += apart)
+    for (std::size_t j = 0; j < part.count; ++j) {
+      Stored code;
+      std::memcpy(&code, records[i] + part.offset + j * sizeof code, sizeof code);
+      rows[j] = code == std::numeric_limits<Stored>::max() ? kMissing16 : static_cast<std::uint16_t>(code);
+    }
+}
+
+// Rows of codes, where no feature needs ranking: they are in the records already, most of them as bytes.
+void copy_rows(const RowCodec& codec, const std::uint8_t* records, const std::uint32_t* index,
+               Block<std::uint16_t>& block) {
+  const std::vector<Neighbours> parts = neighbours(codec);
+  block.codes.resize(block.rows * block.features);
+  if (worth_columns(block)) block.columns.resize(block.codes.size());
+  for_each_tile(codec, records, index, block.rows, [&](const auto* bytes, std::size_t start, std::size_t count) {
+    std::uint16_t* rows = block.codes.data() + start * block.features;
+    for (const Neighbours& part : parts)
+      (part.width == Width::one ? widen<std::uint8_t> : widen<std::uint16_t>)(bytes, count, part, rows + part.feature,
+                                                                              block.features);
+    if (!block.columns.empty())
+      transpose({rows, count, block.features, block.features}, block.columns.data() + start, block.rows);
+  });
+}
+
+// Row-major codes from the columns, which are kept only where they help.
+void rows_from_columns(Block<std::uint16_t>& block) {
+  block.codes.resize(block.columns.size());
+  for (std::size_t start = 0; start < block.rows; start += kTile)
+    transpose({block.columns.data() + start, block.features, std::min(kTile, block.rows - start), block.rows},
+              block.codes.data() + start * block.features, block.features);
+  if (!worth_columns(block)) block.columns.clear();
 }
 
 template <class Code>
@@ -222,15 +272,25 @@ Block<Code> make_block(const RowCodec& codec, const std::uint8_t* records, const
     block.has_missing[f] = codec.feature(f).has_missing;
     block.values[f] = codec.feature(f).values.data();
   }
+  if constexpr (kHasRows<Code>) {
+    if (none_ranked(codec)) {
+      copy_rows(codec, records, index, block);
+      block.find_ranges();
+      return block;
+    }
+  }
+  block.columns.resize(n * block.features);
   copy_narrow(codec, records, index, block);
   rank_wide(codec, records, index, block);
-  finish(block);
+  if constexpr (kHasRows<Code>) rows_from_columns(block);
+  block.find_ranges();
   return block;
 }
 
 void narrow_block(const Block<std::uint32_t>& from, const std::uint32_t* rows, std::size_t n,
                   Block<std::uint16_t>& to) {
   resize(to, n, from.features);
+  to.columns.resize(n * from.features);
   to.has_missing = from.has_missing;
   RankScratch scratch;
   for (std::size_t f = 0; f < from.features; ++f) {
@@ -251,7 +311,8 @@ void narrow_block(const Block<std::uint32_t>& from, const std::uint32_t* rows, s
                    [&](std::uint32_t code) { return from.values[f][code]; });
     own_values(to, f, std::move(values));
   }
-  finish(to);
+  rows_from_columns(to);
+  to.find_ranges();
 }
 
 template void Block<std::uint16_t>::find_ranges();

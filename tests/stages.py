@@ -28,7 +28,7 @@ def small_data(n: int = 2000, seed: int = 0, weights: np.ndarray | None = None) 
 
 
 def small_plan(data: ArrayRows, subsets: bool = False, **params: Any) -> Plan:
-    defaults = {"n_estimators": 6, "random_state": 0, "n_jobs": 2}
+    defaults = {"n_estimators": 6, "trees_per_top": 4, "random_state": 0, "n_jobs": 2}
     sizes = {"subset_size": 300} if subsets else {"bucket_size": 200, "top_sample": 500}
     kind = SubsetForestClassifier if subsets else RandomForestClassifier
     planner = Planner(kind(**(defaults | sizes | params)).get_params(), False, classification=True)

@@ -271,13 +271,25 @@ def test_the_report_adds_up() -> None:
         "grow",
         "assemble",
     ]
-    assert report.top_trees == 3 and report.trees == 10 and report.buckets > 10
+    assert report.top_trees == 5 and report.trees == 10 and report.buckets > 10
     assert report.bucket_rows["100%"] <= 2000
-    assert [sum(rows) for rows in report.rows_by_bucket] == [2000] * 3
+    assert [sum(rows) for rows in report.rows_by_bucket] == [2000] * 5
     assert sum(map(len, report.rows_by_bucket)) == report.buckets
     assert max(max(rows) for rows in report.rows_by_bucket) == report.bucket_rows["100%"]
     assert report.nodes > 1000 and report.depth > 5 and report.peak_memory > 1e6
     assert "distribute" in str(report) and report.as_dict()["seconds"] == report.seconds
+
+
+@pytest.mark.parametrize(
+    ("trees", "top_trees"),
+    [(1, 1), (3, 2), (12, 6), (24, 12), (35, 18), (36, 12), (47, 16), (48, 12), (60, 15)],
+)
+def test_as_many_trees_share_a_top_tree_as_leave_twelve(trees: int, top_trees: int) -> None:
+    x, y = make_data(500, 6, 3, seed=3)
+    model = RandomForestClassifier(trees, bucket_size=100, random_state=0).fit(x, y)
+    assert model.fit_report_.top_trees == top_trees
+    extra = ExtraTreesClassifier(trees, bucket_size=100, random_state=0).fit(x, y)
+    assert extra.fit_report_.top_trees == -(-trees // 4)
 
 
 def test_subset_trees_see_only_their_subset() -> None:

@@ -115,7 +115,7 @@ def test_rare_classes(tmp_path: Path) -> None:
 def test_ours_has_top_trees_where_the_default_has_none() -> None:
     y = np.arange(4000) % 5
     model = rare_classes.forests(len(y), 0)[rare_classes.OURS]().fit(y[:, None] + np.eye(4000, 3), y)
-    assert model.fit_report_.top_trees == 6
+    assert model.fit_report_.top_trees == 12
 
 
 def test_every_class_of_two_rows_leaves_one_to_learn_from() -> None:

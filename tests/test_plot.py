@@ -41,7 +41,7 @@ def rows_of(n: int = 1500) -> tuple[np.ndarray, np.ndarray]:
 
 def fitted(bucket_size: int = 120, top_sample: int = 1000, **params: Any) -> RandomForestClassifier:
     x, y = rows_of()
-    sizes = {"bucket_size": bucket_size, "top_sample": top_sample}
+    sizes = {"trees_per_top": 4, "bucket_size": bucket_size, "top_sample": top_sample}
     model = RandomForestClassifier(8, random_state=0, n_jobs=1, **sizes, **params)
     return model.fit(pd.DataFrame(x, columns=NAMES), y)
 

@@ -79,3 +79,35 @@ def test_labels_may_be_renamed() -> None:
     ]
     for a, b in zip(*trees, strict=True):
         np.testing.assert_array_equal(a.nodes, b.nodes)
+
+
+@pytest.mark.parametrize("balance", [0.0, 1.0])
+def test_a_large_sample_is_grown_on_part_by_part(balance: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """First levels from a part of the sample, the rest from all of it: buckets as small as ever, and splits
+    that tell as much."""
+    data = small_data(20_000)
+    sizes = {"bucket_size": 300, "top_sample": 10_000, "balance": balance, "top_max_features": None}
+    whole, _, _ = top_trees(data, **sizes)
+    monkeypatch.setattr("oldgrowth.top_tree.PART_ROWS", 1_500)
+    in_parts, samples, plan = top_trees(data, **sizes)
+    limit = plan.bucket_size * plan.top_sample / data.n_rows
+    for top, other, x in zip(in_parts, whole, samples, strict=True):
+        leaves = top.nodes[top.nodes >= 2**63] - np.uint64(2**63)
+        np.testing.assert_array_equal(leaves, np.arange(top.n_buckets))
+        rows = np.bincount(_core.route(top.nodes, x), minlength=top.n_buckets)
+        assert rows.min() > 0 and rows.max() < limit
+        assert abs(top.n_buckets / other.n_buckets - 1) < 0.25
+        assert top.bucket_depths.max() < other.bucket_depths.max() + 8
+        assert balance or abs(top.importances.sum() / other.importances.sum() - 1) < 0.1
+
+
+def test_parts_that_come_out_too_large_are_parted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the rows are equal: no tree parts them, whatever the size of the parts."""
+    data = small_data(4_000)
+    x, y = np.array(data.take(np.arange(4_000, dtype=np.uint32)).x), data.targets
+    x[::2] = 0
+    monkeypatch.setattr("oldgrowth.top_tree.PART_ROWS", 100)
+    tops, samples, _ = top_trees(ArrayRows(x, y, 3), bucket_size=50, top_sample=4_000)
+    for top, sampled in zip(tops, samples, strict=True):
+        rows = np.sort(np.bincount(_core.route(top.nodes, sampled), minlength=top.n_buckets))
+        assert rows[-1] >= 2_000 and rows[-2] < 50 and rows[0] > 0

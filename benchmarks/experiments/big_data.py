@@ -2,8 +2,8 @@
 
     python benchmarks/experiments/big_data.py [--data DIR]
 
-Ours as in the paper (3 top trees x 4, lambda 1, its sizes of sample and buckets) and with our defaults (but
-6 x 2), both with the disk store, against the baseline `subsets` and against scikit-learn, as far as it goes
+Ours as in the paper (3 top trees x 4, lambda 1, its sizes of sample and buckets) and with our defaults
+(6 x 2), both with the disk store, against the baseline `subsets` and against scikit-learn, as far as it goes
 with so much memory and time. 5 % of the pixels, drawn at random, are for testing. With DIR also the real
 scene gewata_landsat7.npz, split by blocks of pixels. The full size takes 35 GB of disk.
 """
@@ -61,7 +61,7 @@ class Plan:
             return every | {"subset_size": self.subset_size}
         every |= {"store": "disk"}
         if model == OURS:
-            return every | {"trees_per_top": 2, "bucket_size": self.bucket_size or "auto"}
+            return every | {"bucket_size": self.bucket_size or "auto"}
         top = {"trees_per_top": 4, "balance": 1.0, "bucket_size": self.bucket_size or papers_size(rows)}
         return every | top | top_settings(PAPERS, rows)
 

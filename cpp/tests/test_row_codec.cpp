@@ -30,6 +30,9 @@ void records_are_lossless() {
   CHECK(small.encoded);
   codes_give_back_the_values<std::uint16_t>(small, small.n);
   codes_give_back_the_values<std::uint32_t>(small, small.n);
+  const TestRows in_columns = random_rows(60000, 8, 3, 5);  // no feature is ranked, and columns are worth it
+  CHECK(in_columns.codec.feature(0).width == Width::two);
+  codes_give_back_the_values<std::uint16_t>(in_columns, in_columns.n);
   const TestRows large = random_rows(70000, 6, 3, 2);  // continuous features do not fit 16-bit codes
   CHECK(large.codec.feature(0).width == Width::four);
   CHECK(large.codec.feature(1).width == Width::one);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from . import _core
 from .plan import Plan
-from .sample import Sampled, encode
+from .sample import Sampled, decoded, encode
 from .training_rows import Chunk
 
 # Rows routed at a time when a bucket is split.
@@ -160,7 +160,7 @@ class MemoryStore(BucketStore):
 
     def split(self, top: int, bucket: int, route: Router, n_parts: int) -> None:
         rows = self.numbers(top, bucket)
-        parts = np.concatenate([route(x) for x in self._values(rows)])
+        parts = np.concatenate([route(x) for x in decoded(self._codec, self._records, rows)])
         start = self._start[top]
         order, ends = _core.group_by_bucket(parts, n_parts)
         rows[:] = rows[order]
@@ -169,10 +169,3 @@ class MemoryStore(BucketStore):
 
     def drop(self, top: int) -> None:
         self._order.pop(top)
-
-    def _values(self, rows: npt.NDArray[np.uint32]) -> Iterator[npt.NDArray[np.float32]]:
-        for first in range(0, len(rows), ROWS_AT_A_TIME):
-            part = rows[first : first + ROWS_AT_A_TIME]
-            x = np.empty((len(part), len(self._codec.widths)), dtype=np.float32)
-            self._codec.decode(self._records, part, x)
-            yield x

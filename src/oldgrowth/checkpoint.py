@@ -17,7 +17,7 @@ from . import _core
 from .errors import CheckpointError
 from .workspace import Workspace
 
-_FORMAT = 3
+_FORMAT = 4
 _CRC_BYTES = 4  # behind the arrays, of all of them
 _IDENTITY = "checkpoint.json"
 

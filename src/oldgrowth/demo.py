@@ -78,7 +78,7 @@ def _train(
     data = open_dataset(files.rows, target=TARGET)
     _describe(files, data, console)
     shared: dict[str, Any] = {"random_state": seed, "memory_limit": memory_limit, "spill_dir": directory}
-    forest = RandomForestClassifier(trees, verbose=1, **shared).fit(data)
+    forest = RandomForestClassifier(trees, trees_per_top=4, verbose=1, **shared).fit(data)
     report = forest.fit_report_
     subset_rows = max(2, round(_SUBSET_SHARE * report.rows))
     subsets = SubsetForestClassifier(trees, subset_size=subset_rows, **shared).fit(data)

@@ -48,15 +48,17 @@ class RandomForestClassifier(Classifier):
         A seed gives the same forest bit for bit, whatever n_jobs, chunk_size and store.
     verbose : int, default 0
         1 shows progress.
-    trees_per_top : int, default 4
-        Bottom trees in each bucket, that is: trees that share a top tree.
+    trees_per_top : int | str, default "auto"
+        Bottom trees in each bucket, that is: trees that share a top tree. "auto" is 4, or 3 or 2
+        where there would be fewer than twelve top trees. Few top trees cost accuracy; each takes time and, on
+        disk, a copy of the rows.
     bucket_size : int | str, default "auto"
         Wanted largest number of rows in a bucket. With no more rows than this there is no top tree and
         the forest is an ordinary one. "auto" is what a core's cache holds, from 30,000 rows of many or wide
         features to 60,000, but all rows if there are at most 100,000.
     top_sample : int | str, default "auto"
-        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least twice the
-        bucket size and at most 500,000.
+        Rows that each top tree is grown on; "auto" is 2,048 for each expected bucket, but at least twice the
+        bucket size, up to 65,535, and at most 500,000.
     top_max_features : int | float | str | None, default "auto"
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
@@ -124,7 +126,7 @@ class RandomForestClassifier(Classifier):
         n_jobs: int | None = -1,
         random_state: Any = None,
         verbose: int = 0,
-        trees_per_top: int = 4,
+        trees_per_top: int | str = "auto",
         bucket_size: int | str = "auto",
         top_sample: int | str = "auto",
         top_max_features: int | float | str | None = "auto",
@@ -178,15 +180,17 @@ class RandomForestRegressor(Regressor):
         A seed gives the same forest bit for bit, whatever n_jobs, chunk_size and store.
     verbose : int, default 0
         1 shows progress.
-    trees_per_top : int, default 4
-        Bottom trees in each bucket, that is: trees that share a top tree.
+    trees_per_top : int | str, default "auto"
+        Bottom trees in each bucket, that is: trees that share a top tree. "auto" is 4, or 3 or 2
+        where there would be fewer than twelve top trees. Few top trees cost accuracy; each takes time and, on
+        disk, a copy of the rows.
     bucket_size : int | str, default "auto"
         Wanted largest number of rows in a bucket. With no more rows than this there is no top tree and
         the forest is an ordinary one. "auto" is what a core's cache holds, from 30,000 rows of many or wide
         features to 60,000, but all rows if there are at most 100,000.
     top_sample : int | str, default "auto"
-        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least twice the
-        bucket size and at most 500,000.
+        Rows that each top tree is grown on; "auto" is 2,048 for each expected bucket, but at least twice the
+        bucket size, up to 65,535, and at most 500,000.
     top_max_features : int | float | str | None, default "auto"
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
@@ -249,7 +253,7 @@ class RandomForestRegressor(Regressor):
         n_jobs: int | None = -1,
         random_state: Any = None,
         verbose: int = 0,
-        trees_per_top: int = 4,
+        trees_per_top: int | str = "auto",
         bucket_size: int | str = "auto",
         top_sample: int | str = "auto",
         top_max_features: int | float | str | None = "auto",
@@ -304,14 +308,15 @@ class ExtraTreesClassifier(Classifier):
         A seed gives the same forest bit for bit, whatever n_jobs, chunk_size and store.
     verbose : int, default 0
         1 shows progress.
-    trees_per_top : int, default 4
-        Bottom trees in each bucket, that is: trees that share a top tree.
+    trees_per_top : int | str, default "auto"
+        Bottom trees in each bucket, that is: trees that share a top tree. "auto" is 4. Each top
+        tree takes time and, on disk, a copy of the rows.
     bucket_size : int | str, default "auto"
         Wanted largest number of rows in a bucket. With no more rows than this there is no top tree and
         the forest is an ordinary one. "auto" is 30,000, but all rows if there are at most 100,000.
     top_sample : int | str, default "auto"
-        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least twice the
-        bucket size and at most 500,000.
+        Rows that each top tree is grown on; "auto" is 2,048 for each expected bucket, but at least twice the
+        bucket size, up to 65,535, and at most 500,000.
     top_max_features : int | float | str | None, default "auto"
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
@@ -381,7 +386,7 @@ class ExtraTreesClassifier(Classifier):
         n_jobs: int | None = -1,
         random_state: Any = None,
         verbose: int = 0,
-        trees_per_top: int = 4,
+        trees_per_top: int | str = "auto",
         bucket_size: int | str = "auto",
         top_sample: int | str = "auto",
         top_max_features: int | float | str | None = "auto",
@@ -435,14 +440,15 @@ class ExtraTreesRegressor(Regressor):
         A seed gives the same forest bit for bit, whatever n_jobs, chunk_size and store.
     verbose : int, default 0
         1 shows progress.
-    trees_per_top : int, default 4
-        Bottom trees in each bucket, that is: trees that share a top tree.
+    trees_per_top : int | str, default "auto"
+        Bottom trees in each bucket, that is: trees that share a top tree. "auto" is 4. Each top
+        tree takes time and, on disk, a copy of the rows.
     bucket_size : int | str, default "auto"
         Wanted largest number of rows in a bucket. With no more rows than this there is no top tree and
         the forest is an ordinary one. "auto" is 30,000, but all rows if there are at most 100,000.
     top_sample : int | str, default "auto"
-        Rows that each top tree is grown on; "auto" is 512 for each expected bucket, but at least twice the
-        bucket size and at most 500,000.
+        Rows that each top tree is grown on; "auto" is 2,048 for each expected bucket, but at least twice the
+        bucket size, up to 65,535, and at most 500,000.
     top_max_features : int | float | str | None, default "auto"
         Features tried in each split of a top tree; "auto" takes max_features.
     balance : float | str, default "auto"
@@ -507,7 +513,7 @@ class ExtraTreesRegressor(Regressor):
         n_jobs: int | None = -1,
         random_state: Any = None,
         verbose: int = 0,
-        trees_per_top: int = 4,
+        trees_per_top: int | str = "auto",
         bucket_size: int | str = "auto",
         top_sample: int | str = "auto",
         top_max_features: int | float | str | None = "auto",

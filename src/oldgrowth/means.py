@@ -146,6 +146,11 @@ class Sizes:
         return self.row + self.record + 5 * self.n_features + 110
 
     @property
+    def sampled_row(self) -> int:
+        """In a top sample: the record, its key, target, weight and number, and where it is routed."""
+        return self.record + 8 + 8 + 8 + 4 + 16
+
+    @property
     def in_memory(self) -> int:
         """All rows and trees, with the memory store."""
         rows = self.record + 8 + 4 * (self.n_tops + 1) + (0 if self.in_arrays else 16)
@@ -218,7 +223,7 @@ def choose_means(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> M
         why,
         chunk_rows,
         max(chunk_rows, min(sizes.n_rows, group_bytes // group_row, useful_bytes // sizes.row)),
-        max(1, room // (plan.largest_sample(sizes.n_rows) * sizes.grown_row)),
+        max(1, room // _sample_bytes(plan, sizes)),
         max(1, room // sizes.grown_row),
         tops_per_round,
         room // 4,
@@ -268,15 +273,21 @@ def refuse_large_bucket(plan: Plan, sizes: Sizes, limits: Limits, rows: int) -> 
 def least_memory(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int, bucket_rows: int = 0) -> int:
     """The lowest memory limit that would do, on disk, if a bucket has so many rows."""
     largest = max(bucket_rows, min(sizes.tree_rows, plan.largest_bucket(sizes.n_rows)))
-    sampled = plan.largest_sample(sizes.n_rows) if sizes.n_rows > plan.bucket_size else 0
+    sampled = _sample_bytes(plan, sizes) if sizes.n_rows > plan.bucket_size else 0
     stages = (
-        limits.kept + max(sampled, largest) * sizes.grown_row,
+        limits.kept + max(sampled, largest * sizes.grown_row),
         limits.reading
         + _chunks_at_once(plan) * chunk_rows * sizes.chunk_row
         + _WRITE_BUFFERS
         + _SMALLEST_GROUP,
     )
     return math.ceil((limits.resident + _SLACK_BYTES + max(stages)) / (1 - _SLACK_SHARE))
+
+
+def _sample_bytes(plan: Plan, sizes: Sizes) -> int:
+    """A top sample, and what is grown on at once of it or of a bucket that is split again."""
+    held = 0 if plan.subsets else min(plan.top_sample, sizes.n_rows) * sizes.sampled_row
+    return held + plan.largest_sample(sizes.n_rows) * sizes.grown_row
 
 
 def memory_for_all(plan: Plan, sizes: Sizes, limits: Limits) -> int:

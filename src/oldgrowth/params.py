@@ -27,6 +27,7 @@ from .plan import (
     auto_chunk_size,
     auto_subset_size,
     auto_top_sample,
+    auto_trees_per_top,
     check_limits,
 )
 
@@ -131,6 +132,8 @@ def make_plan(
     top_max_features = params.get("top_max_features", "auto")
     if isinstance(top_max_features, str) and top_max_features == "auto":
         top_max_features = max_features
+    n_estimators = whole("n_estimators", params["n_estimators"], 1)
+    shared = params.get("trees_per_top", 1)
     max_depth = params["max_depth"]
     sample_mean = bootstrap_mean(params["max_samples"], bootstrap, top_sample if subsets else n)
     verbose = params["verbose"]
@@ -139,8 +142,8 @@ def make_plan(
     rows = top_sample if subsets else n  # that a tree is grown on
     offset, scale = (0.0, 1.0) if n_classes else _centre(facts.low, facts.high)
     return Plan(
-        n_estimators=whole("n_estimators", params["n_estimators"], 1),
-        trees_per_top=1 if subsets else whole("trees_per_top", params["trees_per_top"], 1),
+        n_estimators=n_estimators,
+        trees_per_top=_auto("trees_per_top", shared, auto_trees_per_top(n_estimators, random_thresholds), 1),
         bucket_size=min(bucket_size, rows_limit),
         top_sample=top_sample,
         top_max_features=features_per_split("top_max_features", top_max_features, d),

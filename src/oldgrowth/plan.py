@@ -18,7 +18,13 @@ AUTO_BUCKET_SIZES = (30_000, 60_000)
 AUTO_BALANCE = 0.0
 # Up to this many rows an ordinary forest takes no longer.
 AUTO_ONE_BUCKET = 100_000
+AUTO_SAMPLE_OF_BUCKET = 2048
+SPLIT_SAMPLE_OF_BUCKET = 512  # for the few buckets that are split again: memory counts more there
 MAX_TOP_SAMPLE = 500_000
+PART_ROWS = 65_535  # of a sample, that 16-bit codes can tell apart: more are never grown on at once
+# Trees share a top tree to save time, but no more than this, and not if there would be too few top trees.
+AUTO_TREES_PER_TOP = (2, 4)
+AUTO_TOP_TREES = 12
 AUTO_CHUNK_BYTES = 2 * 2**20  # what stays in the cache from reading to routing and encoding
 # Standard deviations by which a sample's count of a bucket's rows may be wrong: a top tree stops so far below
 # the bucket size, so that few buckets come out larger and have to be split again.
@@ -64,10 +70,15 @@ class Plan:
         return self.n_classes > 0
 
     def largest_sample(self, n_rows: int) -> int:
-        """Rows of the largest sample that a tree is grown on, also one that splits a bucket again."""
+        """Rows of the largest sample that a tree is grown on at once, also one that splits a bucket again."""
         if self.subsets:
             return min(self.top_sample, n_rows)
-        return max(self.top_sample, auto_top_sample(n_rows, self.bucket_size))
+        return min(PART_ROWS, max(self.top_sample, self.sample_of_bucket(n_rows)))
+
+    def sample_of_bucket(self, n_rows: int) -> int:
+        """How many rows of a bucket that is too large tell how to split it again."""
+        each = SPLIT_SAMPLE_OF_BUCKET * n_rows // self.bucket_size
+        return min(n_rows, PART_ROWS, max(2 * self.bucket_size, each))
 
     def largest_bucket(self, n_rows: int) -> int:
         """Rows that a bucket can have, if its rows can be told apart and all gains are large enough."""
@@ -132,6 +143,13 @@ class Plan:
         return rules
 
 
+def auto_trees_per_top(n_estimators: int, random_thresholds: bool) -> int:
+    lowest, highest = AUTO_TREES_PER_TOP
+    if random_thresholds:  # they make trees differ enough
+        return highest
+    return min(highest, max(lowest, n_estimators // AUTO_TOP_TREES))
+
+
 def auto_bucket_size(n_rows: int, record_bytes: int, random_thresholds: bool = False) -> int:
     if n_rows <= AUTO_ONE_BUCKET:
         return max(2, n_rows)
@@ -142,8 +160,10 @@ def auto_bucket_size(n_rows: int, record_bytes: int, random_thresholds: bool = F
 
 
 def auto_top_sample(n_rows: int, bucket_size: int) -> int:
-    """Enough rows for each bucket of a top tree, within the paper's largest sample."""
-    return min(n_rows, MAX_TOP_SAMPLE, max(2 * bucket_size, 512 * n_rows // bucket_size))
+    """Enough rows for each bucket of a top tree, within the paper's largest sample; few buckets get more, as
+    far as that costs no second step."""
+    least = min(2 * bucket_size, PART_ROWS)
+    return min(n_rows, MAX_TOP_SAMPLE, max(least, AUTO_SAMPLE_OF_BUCKET * n_rows // bucket_size))
 
 
 def auto_subset_size(n_rows: int) -> int:

@@ -201,3 +201,14 @@ def encode(
     if not codec.encode(x, (targets + 0.0).view(np.uint64), records, keys):
         raise ChangedDataError(first_row, first_row + len(x) - 1, where)
     return records, keys
+
+
+def decoded(
+    codec: _core.RowCodec, records: npt.NDArray[np.uint8], places: npt.NDArray[np.uint32]
+) -> Iterator[npt.NDArray[np.float32]]:
+    """The values of the records at these places, some rows at a time."""
+    for first in range(0, len(places), _ROWS_AT_A_TIME):
+        part = places[first : first + _ROWS_AT_A_TIME]
+        x = np.empty((len(part), len(codec.widths)), dtype=np.float32)
+        codec.decode(records, part, x)
+        yield x

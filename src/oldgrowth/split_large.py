@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _core
 from .bucket_store import BucketStore
-from .plan import Plan, auto_top_sample
+from .plan import Plan
 from .top_tree import TopTree, grow_on_sample
 from .workers import Workers
 
@@ -61,7 +61,7 @@ def split_large_buckets(
 
 
 def _grow(store: BucketStore, top: int, plan: Plan, stop: _core.Stop, bucket: _Large) -> TopTree:
-    size = auto_top_sample(bucket.rows, plan.bucket_size)
+    size = plan.sample_of_bucket(bucket.rows)
     places = _core.draw_sample(size, plan.seed, bucket.number, bucket.rows)
 
     def grown() -> TopTree:

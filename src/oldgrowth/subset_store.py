@@ -8,7 +8,7 @@ import numpy.typing as npt
 from . import _core
 from .plan import Plan
 from .sample import Sampled
-from .top_tree import sample_bucket
+from .top_tree import SampleRows
 
 
 class SubsetStore:
@@ -25,7 +25,7 @@ class SubsetStore:
         return self._sampled.top_sample(self._plan, top)
 
     def load(self, top: int, bucket: int) -> _core.Bucket:
-        return sample_bucket(self._sampled, self._plan, top)
+        return SampleRows.of(self._sampled, self._plan, top).bucket(None, self._plan.bootstrap)
 
     def expect(self, top: int, bucket: int) -> None:
         """Rows are taken as they are needed."""

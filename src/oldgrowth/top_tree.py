@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
 from .checkpoint import Checkpoint
-from .plan import Plan
+from .plan import PART_ROWS, Plan
 from .progress import StageProgress
-from .sample import Sampled, encode
+from .sample import Sampled, decoded, encode
 from .workers import Workers
 
 
@@ -90,34 +90,101 @@ def _saved(checkpoint: Checkpoint, top: int) -> TopTree | None:
 
 
 def _grow_top_tree(sampled: Sampled, plan: Plan, top: int, stop: _core.Stop) -> TopTree:
-    return grow_on_sample(sample_bucket(sampled, plan, top), sampled.facts.n_rows, plan, stop, top)
+    sample = SampleRows.of(sampled, plan, top)
+    return _Parts(sample, sampled.facts.n_rows, plan, top, stop).grow(np.arange(sample.n, dtype=np.uint32))
 
 
-def sample_bucket(sampled: Sampled, plan: Plan, top: int) -> _core.Bucket:
-    """The rows of a top sample, ready to grow on."""
-    rows = sampled.top_sample(plan, top)
-    n = len(rows)
-    records = np.empty((n, sampled.codec.record_bytes), dtype=np.uint8)
-    keys, targets = np.empty(n, dtype=np.uint64), np.empty(n)
-    weights = np.empty(n) if sampled.facts.weighted else None
-    at = 0
-    for taken in sampled.take(rows):
-        part = slice(at, at := at + len(taken.x))
-        encode(sampled.codec, taken.x, taken.targets, 0, records[part], keys[part])
-        targets[part] = taken.targets
-        if weights is not None and taken.weights is not None:
-            weights[part] = taken.weights
-    part_rows = _core.Rows(records, keys, targets, weights, plan.target_scale)
-    return _core.make_bucket(sampled.codec, part_rows, None, plan.classification)
+@dataclass(frozen=True)
+class _Parts:
+    """A top tree on a large sample: the first levels from as many of its rows as 16-bit codes can tell apart,
+    the rest from all of it, part by part. The first levels need no more rows, and parts of this size are
+    grown fastest and take little memory."""
+
+    sample: SampleRows
+    n_rows: int  # that the sample was drawn from
+    plan: Plan
+    top: int
+    stop: _core.Stop
+
+    def grow(self, places: npt.NDArray[np.uint32], depth: int = 0, place: int = 0) -> TopTree:
+        if len(places) <= PART_ROWS:
+            return self._grow(places, len(places), self.plan, depth, place)
+        part_size = max(self.plan.bucket_size, PART_ROWS * self.n_rows // self.sample.n)
+        coarse = replace(self.plan, bucket_size=part_size)
+        drawn = _core.draw_sample(PART_ROWS, self.plan.seed, (place + 1) << 24 | self.top, len(places))
+        tree = self._grow(places[drawn], len(places), coarse, depth, place)
+        if tree.n_buckets == 1:
+            return tree
+        parts = self.sample.routed(tree, places)
+        for part in range(len(parts) - 1, -1, -1):  # from the last on: grafting moves up the buckets behind
+            below = (place << 12 | part + 1) % 2**39  # with a top tree's number it has to fit 64 bits
+            tree = tree.grafted(part, self.grow(parts[part], int(tree.bucket_depths[part]), below))
+        return tree
+
+    def _grow(
+        self, places: npt.NDArray[np.uint32], stand_for: int, plan: Plan, depth: int, place: int
+    ) -> TopTree:
+        """From rows that stand for so many of the sample."""
+        rows = round(stand_for * self.n_rows / self.sample.n)
+        bucket = self.sample.bucket(places, for_bootstrap=False)
+        return grow_on_sample(bucket, rows, plan, self.stop, self.top, depth, place)
+
+
+@dataclass(frozen=True)
+class SampleRows:
+    """The rows of a top sample, or of a subset, as records."""
+
+    codec: _core.RowCodec
+    records: npt.NDArray[np.uint8]
+    rows: _core.Rows
+    classification: bool
+
+    @staticmethod
+    def of(sampled: Sampled, plan: Plan, top: int) -> SampleRows:
+        numbers = sampled.top_sample(plan, top)
+        n = len(numbers)
+        records = np.empty((n, sampled.codec.record_bytes), dtype=np.uint8)
+        keys, targets = np.empty(n, dtype=np.uint64), np.empty(n)
+        weights = np.empty(n) if sampled.facts.weighted else None
+        at = 0
+        for taken in sampled.take(numbers):
+            part = slice(at, at := at + len(taken.x))
+            encode(sampled.codec, taken.x, taken.targets, 0, records[part], keys[part])
+            targets[part] = taken.targets
+            if weights is not None and taken.weights is not None:
+                weights[part] = taken.weights
+        rows = _core.Rows(records, keys, targets, weights, plan.target_scale)
+        return SampleRows(sampled.codec, records, rows, plan.classification)
+
+    @property
+    def n(self) -> int:
+        return len(self.records)
+
+    def bucket(self, places: npt.NDArray[np.uint32] | None, for_bootstrap: bool) -> _core.Bucket:
+        """The rows at these places, or all, ready to grow on."""
+        return _core.make_bucket(self.codec, self.rows, places, self.classification, for_bootstrap)
+
+    def routed(self, tree: TopTree, places: npt.NDArray[np.uint32]) -> list[npt.NDArray[np.uint32]]:
+        """Those of these places whose rows are in each bucket of a tree."""
+        buckets = [_core.route(tree.nodes, x) for x in decoded(self.codec, self.records, places)]
+        order, ends = _core.group_by_bucket(np.concatenate(buckets), tree.n_buckets)
+        return np.split(places[order], ends[1:-1].astype(np.intp))
 
 
 def grow_on_sample(
-    bucket: _core.Bucket, n_rows: int, plan: Plan, stop: _core.Stop, number: int, depth: int = 0
+    bucket: _core.Bucket,
+    n_rows: int,
+    plan: Plan,
+    stop: _core.Stop,
+    turn: int,
+    depth: int = 0,
+    place: int = 0,
 ) -> TopTree:
-    """A tree on a sample of n_rows; `number` keys its randomness, its root is `depth` deep already."""
+    """A tree on a sample of n_rows, whose root is `depth` deep already. Trees at the same `place` are dealt
+    features in turn."""
     rules = plan.top_rules(bucket.rows / n_rows)
     rules.stop_by(stop)
     nodes, depths, importances = _core.grow_top(
-        bucket, rules, plan.seed, number, depth, list(plan.class_weights)
+        bucket, rules, plan.seed, turn, place, depth, list(plan.class_weights)
     )
     return TopTree(nodes, depths, importances * (n_rows / bucket.rows))

@@ -20,7 +20,7 @@ import oldgrowth.task_log
 from helpers import make_data
 
 # Top trees on a tenth of the rows they need: buckets come out too large and are split again.
-SPLIT = {"bucket_size": 150, "top_sample": 40}
+SPLIT = {"trees_per_top": 4, "bucket_size": 150, "top_sample": 40}
 COMMON: dict[str, Any] = {"random_state": 3, "n_jobs": 2, "chunk_size": 100}
 ROWS = 4000
 
