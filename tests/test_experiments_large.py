@@ -87,6 +87,14 @@ def test_seeds_and_sizes_that_would_take_too_long_are_left_out() -> None:
     assert results[40, "slow"] == []
 
 
+def test_the_yardstick_is_repeated_however_long_it_takes() -> None:
+    limits = trials.Limits(seconds=50, repeated_seconds=1, repeated_rows=1, yardstick="ordinary")
+    results = trials.take_turns(
+        (5,), ("ordinary", "other"), range(3), limits, lambda *_: {"fit_seconds": 9.0}
+    )
+    assert [len(results[5, model]) for model in ("ordinary", "other")] == [3, 1]
+
+
 def test_stand_ins_have_the_shape_of_the_sets() -> None:
     for collisions, features in ((physics.SUSY, 18), (physics.HIGGS, 28)):
         less, more = (collisions.load(None, rows, 500) for rows in (1_000, 2_000))

@@ -55,7 +55,7 @@ class Study:
 def main(arguments: list[str] | None = None) -> int:
     options = parse(__doc__, arguments)
     runner = Runner("small_data", options)
-    limits = Limits(options.of_size(full=1200, quick=60, tiny=60), 90, HIGGS.rows)
+    limits = Limits(options.of_size(full=1200, quick=60, tiny=60), 90, HIGGS.rows, ONE_BUCKET)
     seeds = options.of_size(full=range(4), quick=range(1), tiny=range(1))
     # H2O takes longer to start than all others take for the quick size.
     wanted = options.of_size(full=RIVAL_MODELS, quick=RIVAL_MODELS[:-1], tiny=RIVAL_MODELS[:1])
