@@ -128,7 +128,7 @@ def thinned(split: Split, options: Options) -> Rounds:
     levels = options.of_size(full=(3, 10, 30, 100, 300, 1_000), quick=(3, 30, 300), tiny=(3, 30))
     counts = np.bincount(split.y_train)
     rarer = np.argsort(counts, kind="stable")[:-2]
-    for seed in range(options.of_size(full=2, quick=1, tiny=1)):
+    for seed in range(options.of_size(full=1, quick=1, tiny=1)):
         for turn in range(len(levels)):
             most = counts.copy()
             for place, k in enumerate(rarer):
