@@ -185,16 +185,6 @@ void bind_rows(nb::module_& m) {
             }
           },
           "records"_a, "index"_a, "x"_a, "The rows of these records, as they were encoded.");
-  nb::class_<TopSample>(m, "TopSample", "A uniform sample of rows, drawn in one pass.")
-      .def(nb::init<std::size_t, std::uint64_t, std::uint64_t>(), "size"_a, "seed"_a, "top"_a)
-      .def("add", &TopSample::add, "first_row"_a, "n"_a, nb::call_guard<nb::gil_scoped_release>())
-      .def(
-          "add_and_tell",
-          [](TopSample& self, std::uint64_t first_row, std::size_t n) {
-            return to_numpy(self.add_and_tell(first_row, n));
-          },
-          "first_row"_a, "n"_a, "Adds rows; returns those that may be in the sample as far as is known by now.")
-      .def("rows", [](TopSample& self) { return to_numpy(self.rows()); });
   m.def(
       "draw_sample",
       [](std::size_t size, std::uint64_t seed, std::uint64_t top, std::size_t n) {
@@ -205,7 +195,20 @@ void bind_rows(nb::module_& m) {
         }
         return to_numpy(std::move(rows));
       },
-      "size"_a, "seed"_a, "top"_a, "n"_a, "The rows that a TopSample of n rows keeps, ascending.");
+      "size"_a, "seed"_a, "top"_a, "n"_a, "A uniform sample of n rows, ascending.");
+  m.def(
+      "maybe_sampled",
+      [](std::size_t size, std::uint64_t seed, std::size_t n_tops, std::uint64_t first, std::size_t n,
+         std::uint64_t of) {
+        std::vector<std::uint32_t> rows;
+        {
+          nb::gil_scoped_release release;
+          rows = maybe_sampled(size, seed, n_tops, first, n, of);
+        }
+        return to_numpy(std::move(rows));
+      },
+      "size"_a, "seed"_a, "n_tops"_a, "first"_a, "n"_a, "of"_a,
+      "Those of n rows from `first` on that may be in the sample of a top tree, if there are `of` rows or more.");
   nb::class_<Rows>(m, "Rows", "All rows of the training data as records.")
       .def(
           "__init__",

@@ -1,5 +1,5 @@
-// A uniform sample of rows without replacement, drawn in one pass over data of unknown length: each row
-// has a random number of its own, and the k smallest numbers win. Chunks do not matter.
+// A uniform sample of rows without replacement: each row has a random number of its own for each top tree, and
+// the `size` smallest numbers win. Nothing has to be remembered to know in a pass which rows may be among them.
 #pragma once
 
 #include <algorithm>
@@ -14,54 +14,14 @@
 
 namespace oldgrowth {
 
-class TopSample {
- public:
-  TopSample(std::size_t size, std::uint64_t seed, std::uint64_t top)
-      : size_(size), key_(tree_key(seed, Purpose::top_sample, top)) {}
+// A number that the `size` smallest of n numbers are not above: eight standard deviations more than expected.
+inline std::uint64_t sample_limit(std::size_t size, std::uint64_t n) {
+  const auto wanted = static_cast<double>(size);
+  const double share = (wanted + 8 * std::sqrt(wanted) + 64) / static_cast<double>(n);
+  return share < 1 ? static_cast<std::uint64_t>(share * 0x1.0p63) * 2 : ~0ULL;
+}
 
-  void add(std::uint64_t first_row, std::size_t n) {
-    for (std::uint64_t row = first_row; row < first_row + n; ++row) {
-      const std::uint64_t number = draw(key_, row);
-      if (number > highest_) continue;
-      kept_.emplace_back(number, row);
-      if (kept_.size() >= 2 * size_ + 1024) prune();
-    }
-  }
-
-  std::vector<std::uint32_t> add_and_tell(std::uint64_t first_row, std::size_t n) {
-    std::vector<std::uint32_t> told;
-    const std::uint64_t highest = highest_;
-    for (std::uint64_t row = first_row; row < first_row + n; ++row)
-      if (draw(key_, row) <= highest) told.push_back(static_cast<std::uint32_t>(row));
-    add(first_row, n);
-    return told;
-  }
-
-  std::vector<std::uint32_t> rows() {
-    prune();
-    std::vector<std::uint32_t> rows(kept_.size());
-    std::transform(kept_.begin(), kept_.end(), rows.begin(),
-                   [](const auto& k) { return static_cast<std::uint32_t>(k.second); });
-    std::sort(rows.begin(), rows.end());
-    return rows;
-  }
-
- private:
-  void prune() {
-    if (kept_.size() <= size_) return;
-    std::nth_element(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(size_), kept_.end());
-    highest_ = kept_[size_].first;
-    kept_.resize(size_);
-  }
-
-  std::size_t size_;
-  std::uint64_t key_;
-  std::uint64_t highest_ = ~0ULL;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> kept_;
-};
-
-// The same sample of n rows at once: those above what its highest number will be, as far as chance goes, are
-// not looked at twice.
+// The sample of n rows, ascending.
 inline std::vector<std::uint32_t> draw_sample(std::size_t size, std::uint64_t seed, std::uint64_t top, std::size_t n) {
   std::vector<std::uint32_t> rows;
   if (size >= n) {
@@ -70,11 +30,8 @@ inline std::vector<std::uint32_t> draw_sample(std::size_t size, std::uint64_t se
     return rows;
   }
   const std::uint64_t key = tree_key(seed, Purpose::top_sample, top);
-  const auto wanted = static_cast<double>(size);
-  const double share = (wanted + 8 * std::sqrt(wanted) + 64) / static_cast<double>(n);
   std::vector<std::pair<std::uint64_t, std::uint64_t>> kept;
-  for (std::uint64_t limit = share < 1 ? static_cast<std::uint64_t>(share * 0x1.0p63) * 2 : ~0ULL; kept.size() < size;
-       limit = ~0ULL) {
+  for (std::uint64_t limit = sample_limit(size, n); kept.size() < size; limit = ~0ULL) {
     kept.clear();
     for (std::uint64_t row = 0; row < n; ++row)
       if (const std::uint64_t number = draw(key, row); number <= limit) kept.emplace_back(number, row);
@@ -84,6 +41,20 @@ inline std::vector<std::uint32_t> draw_sample(std::size_t size, std::uint64_t se
   std::nth_element(sorted.begin(), last, sorted.end());
   for (const auto& pair : kept)
     if (pair <= *last) rows.push_back(static_cast<std::uint32_t>(pair.second));
+  return rows;
+}
+
+// Those of the rows [first, first + n) that may be in a sample of any of the first n_tops top trees, ascending, if
+// there are `of` rows or more.
+inline std::vector<std::uint32_t> maybe_sampled(std::size_t size, std::uint64_t seed, std::size_t n_tops,
+                                                std::uint64_t first, std::size_t n, std::uint64_t of) {
+  std::vector<std::uint64_t> keys(n_tops);
+  for (std::size_t top = 0; top < n_tops; ++top) keys[top] = tree_key(seed, Purpose::top_sample, top);
+  const std::uint64_t limit = sample_limit(size, of);
+  std::vector<std::uint32_t> rows;
+  for (std::uint64_t row = first; row < first + n; ++row)
+    if (std::any_of(keys.begin(), keys.end(), [&](std::uint64_t key) { return draw(key, row) <= limit; }))
+      rows.push_back(static_cast<std::uint32_t>(row));
   return rows;
 }
 

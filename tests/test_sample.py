@@ -1,6 +1,7 @@
 """Stage 1: uniform samples in one pass, and the narrowest records."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -67,19 +68,23 @@ def test_streamed_rows_are_kept_for_the_samples(
 def test_samples_are_uniform() -> None:
     hits = np.zeros(50)
     for top in range(2000):
-        draw = _core.TopSample(10, 1, top)
-        draw.add(0, 50)
-        hits[draw.rows()] += 1
+        hits[_core.draw_sample(10, 1, top, 50)] += 1
     assert np.abs(hits - 400).max() < 5 * np.sqrt(400 * 0.8)
 
 
+@pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize(("size", "n"), [(1, 1), (1, 9), (5, 4), (30, 1000), (999, 1000), (5000, 100_000)])
-def test_a_sample_drawn_at_once_is_that_of_one_pass(size: int, n: int) -> None:
-    for top in range(5):
-        draw = _core.TopSample(size, 3, top)
-        draw.add(0, n // 3)
-        draw.add(n // 3, n - n // 3)
-        np.testing.assert_array_equal(_core.draw_sample(size, 3, top, n), draw.rows())
+def test_sampled_rows_are_among_those_that_may_be(size: int, n: int, known: bool) -> None:
+    tops = 5
+    edges = np.linspace(0, n, 8).astype(int).tolist()
+    told = np.concatenate(
+        [_core.maybe_sampled(size, 3, tops, a, b - a, n if known else b) for a, b in pairwise(edges)]
+    )
+    samples = [_core.draw_sample(size, 3, top, n) for top in range(tops)]
+    assert np.all(np.diff(told.astype(np.int64)) > 0)
+    assert all(len(rows) == min(size, n) and np.isin(rows, told).all() for rows in samples)
+    expected = tops * (size + 8 * np.sqrt(size) + 64)
+    assert len(told) < (1.5 if known else 6) * expected
 
 
 def test_no_top_tree_needs_no_sample() -> None:

@@ -29,7 +29,7 @@ FOLDS = 4
 RARE = 30  # rows; fewer, and a class of KDD99 has a line of its own in the table
 SUBSET_SHARE = 50_000 / COVTYPE_TRAIN  # of the rows, as the paper's subsets of covtype
 BANDS = (1, 4, 10, 30, 100, 300, 1_000)  # of training rows; a table's line and a plot's point each
-PERIOD = 200  # lines of imagery from one strip that is taken to the next
+PERIOD = 200  # lines of imagery from one that is taken to the next
 
 OURS, SCIKIT_LEARN = "oldgrowth", "scikit-learn"
 
@@ -107,28 +107,29 @@ def deal(y: LabelArray, seed: int) -> npt.NDArray[np.int64]:
 def landsat(options: Options, runner: Runner) -> Rounds | None:
     rows = options.of_size(full=None, quick=60_000)
     split = load_or_say("landsat", options.data, rows, runner.console)
-    return split and thinned(split, options)
+    return split and thinned(split, options, seeds=1)
 
 
 def made_up(options: Options, runner: Runner) -> Rounds:
-    strips, lines = options.of_size(full=(30, 5), quick=(10, 1), tiny=(2, 1))
-    x, y = strips_of_imagery(0, strips, lines)
-    return thinned(Split(x, y, *strips_of_imagery(PERIOD // 2, strips, lines)), options)
+    n_lines = options.of_size(full=40, quick=10, tiny=2)
+    x, y = lines_of_imagery(0, n_lines)
+    split = Split(x, y, *lines_of_imagery(PERIOD // 2, n_lines))
+    return thinned(split, options, seeds=options.of_size(full=2, quick=1, tiny=1))
 
 
-def strips_of_imagery(first: int, strips: int, lines: int) -> tuple[npt.NDArray[np.float32], LabelArray]:
-    """So many lines at a time from all over the image, because rare classes are found in few places only."""
-    parts = [imagery.lines(first + strip * PERIOD, lines) for strip in range(strips)]
+def lines_of_imagery(first: int, n_lines: int) -> tuple[npt.NDArray[np.float32], LabelArray]:
+    """Lines from all over the image, because rare classes are found in few places only."""
+    parts = [imagery.lines(first + line * PERIOD, 1) for line in range(n_lines)]
     x, y = (np.concatenate(part) for part in zip(*parts, strict=True))
     return x.astype(np.float32), y.astype(np.int64)
 
 
-def thinned(split: Split, options: Options) -> Rounds:
+def thinned(split: Split, options: Options, seeds: int) -> Rounds:
     """In each round each class but the two commonest is left with another number of rows."""
     levels = options.of_size(full=(3, 10, 30, 100, 300, 1_000), quick=(3, 30, 300), tiny=(3, 30))
     counts = np.bincount(split.y_train)
     rarer = np.argsort(counts, kind="stable")[:-2]
-    for seed in range(options.of_size(full=1, quick=1, tiny=1)):
+    for seed in range(seeds):
         for turn in range(len(levels)):
             most = counts.copy()
             for place, k in enumerate(rarer):

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -38,25 +39,23 @@ void poisson_has_its_mean_and_variance() {
   }
 }
 
-void samples_are_uniform_and_ignore_chunks() {
-  TopSample whole(100, 5, 0), parts(100, 5, 0);
-  whole.add(0, 10000);
-  for (std::uint64_t first = 0; first < 10000; first += 7) parts.add(first, std::min<std::uint64_t>(7, 10000 - first));
-  const auto rows = whole.rows();
-  CHECK(rows.size() == 100);
-  CHECK(rows == parts.rows());
+void samples_are_uniform_and_among_those_told() {
   std::vector<int> hits(10);
   for (std::uint64_t top = 0; top < 1000; ++top) {
-    TopSample sample(100, 5, top);
-    sample.add(0, 1000);
-    for (const auto row : sample.rows()) ++hits[row / 100];
+    const auto rows = draw_sample(100, 5, top, 1000);
+    CHECK(rows.size() == 100);
+    for (const auto row : rows) ++hits[row / 100];
   }
   for (const int hit : hits) CHECK(std::abs(hit - 10000) < 500);
+  const auto told = maybe_sampled(100, 5, 3, 0, 10000, 10000);
+  CHECK(told.size() < 1000 && std::is_sorted(told.begin(), told.end()));
+  for (std::uint64_t top = 0; top < 3; ++top)
+    for (const auto row : draw_sample(100, 5, top, 10000)) CHECK(std::binary_search(told.begin(), told.end(), row));
 }
 
 int main() {
   draws_depend_on_key_and_counter_only();
   below_is_uniform();
   poisson_has_its_mean_and_variance();
-  samples_are_uniform_and_ignore_chunks();
+  samples_are_uniform_and_among_those_told();
 }

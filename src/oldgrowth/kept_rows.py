@@ -24,15 +24,22 @@ _TYPES = [np.dtype(name) for name in ("u1", "<i2", "<u2", "<f4")]
 
 @dataclass(frozen=True)
 class _Part:
-    """Rows from one chunk; x is in memory or, as so many bytes from `offset` on, in the file."""
+    """Rows from one chunk: targets, weights if there are any, row numbers, features. All of them are in
+    memory or, from `offset` on, in the file."""
 
-    rows: npt.NDArray[np.uint32]  # ascending
-    targets: npt.NDArray[np.float64]
-    weights: npt.NDArray[np.float64] | None
-    dtype: np.dtype[Any]
-    x: npt.NDArray[Any] | None
+    n_rows: int
+    last_row: int
+    weighted: bool
+    dtype: np.dtype[Any]  # of the features
+    data: npt.NDArray[np.uint8] | None
     offset: int = 0
     crc: int = 0
+
+    @property
+    def edges(self) -> list[int]:
+        """Where targets, weights and row numbers end, and features begin."""
+        targets, weights, numbers = 8 * self.n_rows, 8 * self.n_rows * self.weighted, 4 * self.n_rows
+        return [targets, targets + weights, targets + weights + numbers]
 
 
 class KeptRows:
@@ -42,6 +49,7 @@ class KeptRows:
         self._most_bytes = most_bytes
         self._in_memory = 0
         self._parts: list[_Part] = []
+        self._final: npt.NDArray[np.int64] | None = None
 
     def add(self, chunk: Chunk, rows: npt.NDArray[np.uint32]) -> None:
         """Keep these rows of a chunk."""
@@ -49,9 +57,11 @@ class KeptRows:
             return
         places = (rows - np.uint32(chunk.first_row)).astype(np.intp)
         x = _narrowed(chunk.x[places])
-        weights = None if chunk.weights is None else chunk.weights[places]
-        self._parts.append(_Part(rows, chunk.targets[places], weights, x.dtype, x))
-        self._in_memory += x.nbytes
+        weights = [] if chunk.weights is None else [chunk.weights[places]]
+        arrays = (chunk.targets[places], *weights, rows, x)
+        data = np.concatenate([array.reshape(-1).view(np.uint8) for array in arrays])
+        self._parts.append(_Part(len(rows), int(rows[-1]), chunk.weights is not None, x.dtype, data))
+        self._in_memory += data.nbytes
         if self._in_memory > self._most_bytes:
             self.flush()
 
@@ -59,67 +69,58 @@ class KeptRows:
         """Move what is in memory to the file."""
         file = self._space.get().file(FILE)
         for i, part in enumerate(self._parts):
-            if part.x is not None:
-                data = part.x.reshape(-1).view(np.uint8)
-                self._parts[i] = replace(part, x=None, offset=file.append(data), crc=_core.crc32c(data))
+            if part.data is not None:
+                offset, crc = file.append(part.data), _core.crc32c(part.data)
+                self._parts[i] = replace(part, data=None, offset=offset, crc=crc)
         self._in_memory = 0
 
     def recode(self, final: npt.NDArray[np.int64] | None) -> None:
-        """Give the rows the final numbers of their classes."""
-        if final is not None:
-            self._parts = [
-                replace(part, targets=final[part.targets.astype(np.intp)].astype(np.float64))
-                for part in self._parts
-            ]
+        """Give the rows the final numbers of their classes, when they are taken."""
+        self._final = final
 
     def take(self, rows: npt.NDArray[np.uint32]) -> Iterator[Taken]:
         """These rows, ascending, some at a time."""
         done = 0
         for part in self._parts:
-            last = done + int(np.searchsorted(rows[done:], part.rows[-1], side="right"))
+            last = done + int(np.searchsorted(rows[done:], part.last_row, side="right"))
             wanted, done = rows[done:last], last
-            if len(wanted) == 0:
-                continue
-            places = np.searchsorted(part.rows, wanted)
-            x = self._values(part)[places].astype(np.float32)
-            yield Taken(x, part.targets[places], None if part.weights is None else part.weights[places])
+            if len(wanted):
+                yield self._taken(part, wanted)
         assert done == len(rows), "a sampled row was not kept"
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """What `restore` needs, beside the file up to its present end."""
         self.flush()
-        parts = self._parts
-        weighted = bool(parts) and parts[0].weights is not None
-        return {
-            "rows": np.concatenate([np.zeros(0, np.uint32), *(part.rows for part in parts)]),
-            "targets": np.concatenate([np.zeros(0), *(part.targets for part in parts)]),
-            "weights": np.concatenate([part.weights for part in parts]) if weighted else np.zeros(0),  # type: ignore[misc]
-            "parts": np.array(
-                [(len(part.rows), _TYPES.index(part.dtype), part.offset, part.crc) for part in parts],
-                np.int64,
-            ).reshape(-1, 4),
-        }
+        lines = [
+            (part.n_rows, part.last_row, part.weighted, _TYPES.index(part.dtype), part.offset, part.crc)
+            for part in self._parts
+        ]
+        return {"parts": np.array(lines, np.int64).reshape(-1, 6)}
 
     def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
-        start = 0
-        weighted = len(state["weights"]) > 0
-        for n, dtype, offset, crc in state["parts"].tolist():
-            part = slice(start, start := start + n)
-            weights = state["weights"][part] if weighted else None
-            rows, targets = state["rows"][part], state["targets"][part]
-            self._parts.append(_Part(rows, targets, weights, _TYPES[dtype], None, offset, crc))
+        for n_rows, last_row, weighted, dtype, offset, crc in state["parts"].tolist():
+            self._parts.append(_Part(n_rows, last_row, bool(weighted), _TYPES[dtype], None, offset, crc))
 
-    def _values(self, part: _Part) -> npt.NDArray[Any]:
-        """The features of a part's rows, in the type they are kept in."""
-        if part.x is not None:
-            return part.x
+    def _taken(self, part: _Part, wanted: npt.NDArray[np.uint32]) -> Taken:
+        targets, weights, rows, x = np.split(self._data(part), part.edges)
+        places = np.searchsorted(rows.view(np.uint32), wanted)
+        target = targets.view(np.float64)[places]
+        if self._final is not None:
+            target = self._final[target.astype(np.intp)].astype(np.float64)
+        weight = weights.view(np.float64)[places] if part.weighted else None
+        features = x.view(part.dtype).reshape(part.n_rows, self._n_features)
+        return Taken(features[places].astype(np.float32), target, weight)
+
+    def _data(self, part: _Part) -> npt.NDArray[np.uint8]:
+        if part.data is not None:
+            return part.data
         file = self._space.get().file(FILE)
-        x = np.empty((len(part.rows), self._n_features), dtype=part.dtype)
-        data = x.reshape(-1).view(np.uint8)
+        features = part.n_rows * self._n_features * part.dtype.itemsize
+        data = np.empty(part.edges[-1] + features, dtype=np.uint8)
         file.read(part.offset, data)
         if _core.crc32c(data) != part.crc:
             raise DamagedBlockError(file.path, part.offset, "its checksum does not match")
-        return x
+        return data
 
 
 def _narrowed(x: FloatsOrBytes) -> npt.NDArray[Any]:

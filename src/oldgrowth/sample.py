@@ -69,7 +69,7 @@ def sample(
     found = _Found(rows, plan, None if rows.random_access else KeptRows(rows.n_features, space, kept_bytes))
     reading = Pass(rows, found.resume(checkpoint), found.trail)
     progress.advance(reading.place.row)
-    choose = _chooser(rows, plan, reading.place) if found.kept is not None else None
+    choose = _chooser(rows, plan) if found.kept is not None else None
     saved_at = time.monotonic()
     if not found.complete:
         with closing(read_ahead(reading.chunks(plan.chunk_size))) as chunks:
@@ -156,32 +156,18 @@ class _Found:
 _Chooser = Callable[[Chunk], npt.NDArray[np.uint32]]
 
 
-def _chooser(rows: TrainingRows, plan: Plan, start: Place) -> _Chooser:
-    """Which rows of a chunk may be in a top sample; the first chunk begins at `start`."""
+def _chooser(rows: TrainingRows, plan: Plan) -> _Chooser:
+    """Which rows of a chunk may be in a top sample: fewer as there turn out to be more, unless their number
+    is known."""
     n = rows.n_rows
-    if n is None:
-        draws = [
-            _core.TopSample(plan.top_sample, plan.seed, top) for top in range(len(plan.trees_of_tops(2**62)))
-        ]
-        for draw in draws:
-            draw.add(0, start.row)
+    no_tops = n is not None and not (plan.subsets or plan.needs_top_trees(n))
+    n_tops = 0 if no_tops else len(plan.trees_of_tops(2**62 if n is None else n))
 
-        def told(chunk: Chunk) -> npt.NDArray[np.uint32]:
-            return np.unique(
-                np.concatenate([draw.add_and_tell(chunk.first_row, chunk.rows) for draw in draws])
-            )
+    def choose(chunk: Chunk) -> npt.NDArray[np.uint32]:
+        of = chunk.end if n is None else n
+        return _core.maybe_sampled(plan.top_sample, plan.seed, n_tops, chunk.first_row, chunk.rows, of)
 
-        return told
-    tops = range(len(plan.trees_of_tops(n)) if plan.subsets or plan.needs_top_trees(n) else 0)
-    drawn = [_core.draw_sample(plan.top_sample, plan.seed, top, n) for top in tops]
-    wanted = np.unique(np.concatenate([np.zeros(0, np.uint32), *drawn]))
-
-    def known(chunk: Chunk) -> npt.NDArray[np.uint32]:
-        edges = np.array([chunk.first_row, chunk.end], dtype=wanted.dtype)  # another type would copy all
-        first, last = np.searchsorted(wanted, edges)
-        return wanted[first:last]
-
-    return known
+    return choose
 
 
 def encode(
