@@ -298,7 +298,7 @@ def test_inspect_tells_what_is_in_a_forest(
     facts = as_json(capsys, "inspect", out)
     model = oldgrowth.load(out)
     assert facts["estimator"] == "RandomForestClassifier" and facts["classes"] == ["grass", "water", "wood"]
-    assert facts["trees"] == 6 and facts["top_trees"] == 3 and facts["nodes"] == model.forest_.n_nodes
+    assert facts["trees"] == 6 and facts["top_trees"] == 6 and facts["nodes"] == model.forest_.n_nodes
     assert facts["bucket_rows"] == model.fit_report_.bucket_rows
     assert facts["depth"]["max"] == model.fit_report_.depth
     assert facts["bytes"] == out.stat().st_size and 8 < facts["bytes_per_node"] < 200

@@ -271,9 +271,9 @@ def test_the_report_adds_up() -> None:
         "grow",
         "assemble",
     ]
-    assert report.top_trees == 5 and report.trees == 10 and report.buckets > 10
+    assert report.top_trees == 10 and report.trees == 10 and report.buckets > 10
     assert report.bucket_rows["100%"] <= 2000
-    assert [sum(rows) for rows in report.rows_by_bucket] == [2000] * 5
+    assert [sum(rows) for rows in report.rows_by_bucket] == [2000] * 10
     assert sum(map(len, report.rows_by_bucket)) == report.buckets
     assert max(max(rows) for rows in report.rows_by_bucket) == report.bucket_rows["100%"]
     assert report.nodes > 1000 and report.depth > 5 and report.peak_memory > 1e6
@@ -282,7 +282,7 @@ def test_the_report_adds_up() -> None:
 
 @pytest.mark.parametrize(
     ("trees", "top_trees"),
-    [(1, 1), (3, 2), (12, 6), (24, 12), (35, 18), (36, 12), (47, 16), (48, 12), (60, 15)],
+    [(1, 1), (3, 3), (12, 12), (23, 23), (24, 12), (35, 18), (36, 12), (47, 16), (48, 12), (60, 15)],
 )
 def test_as_many_trees_share_a_top_tree_as_leave_twelve(trees: int, top_trees: int) -> None:
     x, y = make_data(500, 6, 3, seed=3)
@@ -429,6 +429,7 @@ BAD_PARAMETERS = [
     {"min_samples_leaf": 1.0},
     {"min_impurity_decrease": np.inf},
     {"trees_per_top": 0},
+    {"trees_per_top": "all"},
     {"bucket_size": 1},
     {"bucket_size": "large"},
     {"top_sample": 0},
@@ -449,6 +450,12 @@ def test_bad_parameters_are_named(params) -> None:
     x, y = make_data(50, 4, 2, seed=18)
     with pytest.raises(OldgrowthError, match=next(iter(params))):
         RandomForestClassifier(**params).fit(x, y)
+
+
+@pytest.mark.parametrize("name", ["trees_per_top", "bucket_size", "top_sample"])
+def test_what_may_be_auto_says_so(name: str) -> None:
+    with pytest.raises(OldgrowthError, match="or 'auto'"):
+        RandomForestClassifier(**{name: "all"}).fit(*make_data(50, 4, 2, seed=18))
 
 
 def test_bad_data_is_refused() -> None:

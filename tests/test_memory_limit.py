@@ -26,9 +26,8 @@ import oldgrowth
 from oldgrowth.memory import peak_memory
 path, params = sys.argv[1], json.loads(sys.argv[2])
 data = oldgrowth.open_dataset(path, target="y")
-model = getattr(oldgrowth, params.pop("kind"))(
-    4, max_depth=6, bucket_size=20_000, top_sample=30_000, random_state=0, n_jobs=2, **params
-)
+sizes = {"n_estimators": 4, "max_depth": 6, "bucket_size": 20_000, "top_sample": 30_000}
+model = getattr(oldgrowth, params.pop("kind"))(**sizes | {"random_state": 0, "n_jobs": 2} | params)
 try:
     report = model.fit(data).fit_report_
     said = {"store": report.store, "reported": report.peak_memory, "rows": report.rows}
@@ -62,19 +61,47 @@ def large(tmp_path_factory) -> Path:
     return path
 
 
+def least_limit(path: Path, **params: Any) -> int:
+    """What a fit says that it needs, when it is refused before anything is read."""
+    refused = fit(path, memory_limit="100MB", **params)
+    assert "is too low" in refused["error"], refused
+    least = re.search(r"memory_limit='([\d,]+)MB'", refused["error"])
+    assert least is not None
+    assert refused["peak"] < 300 * 10**6
+    return (int(least[1].replace(",", "")) + 5) * 10**6  # a process does not start the same each time
+
+
+def fits_within(path: Path, limit: int, **params: Any) -> dict[str, Any]:
+    said = fit(path, memory_limit=limit, **params)
+    assert said.get("store") == "disk", said
+    assert said["peak"] <= limit, f"{said['peak'] / 1e6:.0f} of {limit / 1e6:.0f} MB"
+    return said
+
+
 def test_a_file_larger_than_the_limit_and_than_the_least_that_is_named(large) -> None:
     """Few levels leave buckets far larger than planned: they are leaves, and must not be loaded whole."""
-    refused = fit(large, memory_limit="100MB")
-    assert "is too low" in refused["error"], refused
-    least = re.search(r"memory_limit='(\d+)MB'", refused["error"])
-    assert least is not None
-    assert refused["peak"] < 300 * 10**6  # before anything was read
-    limit = (int(least[1]) + 5) * 10**6  # a process does not start the same each time
+    limit = least_limit(large)
     assert large.stat().st_size > 1.1 * limit
-    said = fit(large, memory_limit=limit)
-    assert said.get("store") == "disk" and said["rows"] == ROWS, said
-    assert said["peak"] <= limit, f"{said['peak'] / 1e6:.0f} of {limit / 1e6:.0f} MB"
+    said = fits_within(large, limit)
+    assert said["rows"] == ROWS
     assert said["reported"] <= 1.01 * said["peak"]  # the kernel adds up its pages now and then only
+
+
+def test_a_large_top_sample_counts(large) -> None:
+    sizes = {"top_sample": 300_000, "n_estimators": 2}
+    limit = least_limit(large, **sizes)
+    assert limit > least_limit(large) + 100 * 10**6
+    fits_within(large, limit, **sizes)
+
+
+def test_many_top_samples_are_not_held_in_memory(tmp_path) -> None:
+    """60 top trees that are grown on a quarter of the rows each: all rows are in several samples."""
+    n = 2_000_000
+    rng = np.random.default_rng(0)
+    columns = {f"f{i}": rng.integers(0, 256, n, dtype=np.uint8) for i in range(4)}
+    pq.write_table(pa.table(columns | {"y": rng.integers(0, 3, n)}), path := tmp_path / "rows.parquet")
+    sizes = {"n_estimators": 60, "trees_per_top": 1, "top_sample": 500_000, "max_depth": 3, "store": "disk"}
+    fits_within(path, least_limit(path, **sizes), **sizes)
 
 
 @pytest.mark.parametrize("rule", ["min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf"])

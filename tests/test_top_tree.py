@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import oldgrowth.top_tree
 from oldgrowth import _core
 from oldgrowth.array_rows import ArrayRows
 from stages import pool, small_data, small_plan, through_top_trees
@@ -13,6 +14,10 @@ def top_trees(data: ArrayRows, **params):
     with pool() as threads:
         sampled, tops = through_top_trees(data, plan, threads)
     return list(tops.values()), [data.take(sampled.top_sample(plan, top)).x for top in tops], plan
+
+
+def first_feature(nodes: np.ndarray, n_features: int) -> int:
+    return int(nodes[0]) >> 32 & ((1 << _core.right_shift(n_features) - 33) - 1)
 
 
 def test_leaves_are_buckets_in_order() -> None:
@@ -50,8 +55,7 @@ def test_features_are_dealt_out_among_top_trees(drawn: int, tops_of_a_deck: int)
     for seed in range(5):
         sizes = {"n_estimators": 28, "top_max_features": drawn, "random_state": seed}
         tops, _, _ = top_trees(data, **sizes)
-        feature_bits = _core.right_shift(data.n_features) - 33
-        first = [int(top.nodes[0]) >> 32 & ((1 << feature_bits) - 1) for top in tops[:tops_of_a_deck]]
+        first = [first_feature(top.nodes, data.n_features) for top in tops[:tops_of_a_deck]]
         assert len(set(first)) == tops_of_a_deck, seed
         assert len(tops) == 7
 
@@ -111,3 +115,41 @@ def test_parts_that_come_out_too_large_are_parted_again(monkeypatch: pytest.Monk
     for top, sampled in zip(tops, samples, strict=True):
         rows = np.sort(np.bincount(_core.route(top.nodes, sampled), minlength=top.n_buckets))
         assert rows[-1] >= 2_000 and rows[-2] < 50 and rows[0] > 0
+
+
+def test_parts_are_no_deeper_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("oldgrowth.top_tree.PART_ROWS", 300)
+    tops, _, _ = top_trees(small_data(4_000), bucket_size=20, top_sample=4_000, max_depth=5)
+    assert [top.bucket_depths.max() for top in tops] == [5, 5]
+
+
+def test_the_first_part_is_drawn_from_all_of_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows in order: the first ones alone, or every n-th, would not tell how the rest is to be halved."""
+    n = 8_000
+    ordered = np.arange(n, dtype=np.float32)
+    x = np.stack([ordered, ordered % 16], axis=1)
+    monkeypatch.setattr("oldgrowth.top_tree.PART_ROWS", 500)
+    sizes = {"bucket_size": 100, "top_sample": n, "balance": 1.0, "top_max_features": None}
+    tops, _, _ = top_trees(ArrayRows(x, np.zeros(n), 3), **sizes)
+    for top in tops:
+        assert top.n_buckets >= 80 and top.bucket_depths.max() <= 10
+
+
+def test_each_part_draws_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Features of equal worth, one tried in each split: parts begin with different ones."""
+    rng = np.random.default_rng(0)
+    data = ArrayRows(rng.normal(size=(6_000, 7)), np.zeros(6_000), 3)
+    begun: dict[int, list[tuple[int, int]]] = {}
+    grow = oldgrowth.top_tree.grow_on_sample
+
+    def watched(bucket, n_rows, plan, stop, turn, depth=0, place=0):
+        tree = grow(bucket, n_rows, plan, stop, turn, depth, place)
+        begun.setdefault(turn, []).append((place, first_feature(tree.nodes, 7)))
+        return tree
+
+    monkeypatch.setattr("oldgrowth.top_tree.PART_ROWS", 700)
+    monkeypatch.setattr("oldgrowth.top_tree.grow_on_sample", watched)
+    top_trees(data, bucket_size=100, top_sample=6_000, balance=1.0, top_max_features=1)
+    for parts in begun.values():
+        places, features = zip(*parts, strict=True)
+        assert len(parts) > 8 and len(set(places)) == len(places) and len(set(features)) > 3

@@ -49,7 +49,7 @@ class RandomForestClassifier(Classifier):
     verbose : int, default 0
         1 shows progress.
     trees_per_top : int | str, default "auto"
-        Bottom trees in each bucket, that is: trees that share a top tree. "auto" is 4, or 3 or 2
+        Bottom trees in each bucket, that is: trees that share a top tree. "auto" is 4, or fewer
         where there would be fewer than twelve top trees. Few top trees cost accuracy; each takes time and, on
         disk, a copy of the rows.
     bucket_size : int | str, default "auto"
@@ -181,7 +181,7 @@ class RandomForestRegressor(Regressor):
     verbose : int, default 0
         1 shows progress.
     trees_per_top : int | str, default "auto"
-        Bottom trees in each bucket, that is: trees that share a top tree. "auto" is 4, or 3 or 2
+        Bottom trees in each bucket, that is: trees that share a top tree. "auto" is 4, or fewer
         where there would be fewer than twelve top trees. Few top trees cost accuracy; each takes time and, on
         disk, a copy of the rows.
     bucket_size : int | str, default "auto"

@@ -58,7 +58,7 @@ class KeptRows:
         places = (rows - np.uint32(chunk.first_row)).astype(np.intp)
         x = _narrowed(chunk.x[places])
         weights = [] if chunk.weights is None else [chunk.weights[places]]
-        arrays = (chunk.targets[places], *weights, rows, x)
+        arrays: list[npt.NDArray[Any]] = [chunk.targets[places], *weights, rows, x]
         data = np.concatenate([array.reshape(-1).view(np.uint8) for array in arrays])
         self._parts.append(_Part(len(rows), int(rows[-1]), chunk.weights is not None, x.dtype, data))
         self._in_memory += data.nbytes

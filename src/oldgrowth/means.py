@@ -223,7 +223,7 @@ def choose_means(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> M
         why,
         chunk_rows,
         max(chunk_rows, min(sizes.n_rows, group_bytes // group_row, useful_bytes // sizes.row)),
-        max(1, room // _sample_bytes(plan, sizes)),
+        max(1, room // max(1, _sample_bytes(plan, sizes))),
         max(1, room // sizes.grown_row),
         tops_per_round,
         room // 4,
@@ -273,7 +273,7 @@ def refuse_large_bucket(plan: Plan, sizes: Sizes, limits: Limits, rows: int) -> 
 def least_memory(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int, bucket_rows: int = 0) -> int:
     """The lowest memory limit that would do, on disk, if a bucket has so many rows."""
     largest = max(bucket_rows, min(sizes.tree_rows, plan.largest_bucket(sizes.n_rows)))
-    sampled = _sample_bytes(plan, sizes) if sizes.n_rows > plan.bucket_size else 0
+    sampled = _sample_bytes(plan, sizes)
     stages = (
         limits.kept + max(sampled, largest * sizes.grown_row),
         limits.reading
@@ -286,6 +286,8 @@ def least_memory(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int, buck
 
 def _sample_bytes(plan: Plan, sizes: Sizes) -> int:
     """A top sample, and what is grown on at once of it or of a bucket that is split again."""
+    if sizes.n_rows <= plan.bucket_size:
+        return 0
     held = 0 if plan.subsets else min(plan.top_sample, sizes.n_rows) * sizes.sampled_row
     return held + plan.largest_sample(sizes.n_rows) * sizes.grown_row
 
@@ -293,7 +295,8 @@ def _sample_bytes(plan: Plan, sizes: Sizes) -> int:
 def memory_for_all(plan: Plan, sizes: Sizes, limits: Limits) -> int:
     """What the process takes if everything stays in memory."""
     bucket = plan.largest_sample(sizes.n_rows) if plan.subsets else min(sizes.n_rows, plan.bucket_size)
-    growing = plan.n_jobs * bucket * sizes.grown_row
+    sampled = _sample_bytes(plan, sizes)
+    growing = plan.n_jobs * max(sampled, bucket * sizes.grown_row)
     kept = bucket * _TREE_BYTES * sizes.n_trees + sizes.votes if plan.subsets else sizes.in_memory
     reading = 0 if sizes.in_arrays else limits.reading
     return limits.resident + _SLACK_BYTES + max(reading, growing) + kept

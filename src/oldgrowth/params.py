@@ -87,7 +87,9 @@ def jobs_of(n_jobs: Any) -> int:
 
 
 def _auto(name: str, value: Any, auto: int, low: int) -> int:
-    return auto if isinstance(value, str) and value == "auto" else whole(name, value, low)
+    if isinstance(value, str) and value != "auto":
+        raise ParameterError(name, value, f"a whole number of at least {low}, or 'auto'")
+    return auto if isinstance(value, str) else whole(name, value, low)
 
 
 def make_plan(

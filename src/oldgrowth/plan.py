@@ -21,9 +21,9 @@ AUTO_ONE_BUCKET = 100_000
 AUTO_SAMPLE_OF_BUCKET = 2048
 SPLIT_SAMPLE_OF_BUCKET = 512  # for the few buckets that are split again: memory counts more there
 MAX_TOP_SAMPLE = 500_000
-PART_ROWS = 65_535  # of a sample, that 16-bit codes can tell apart: more are never grown on at once
+PART_ROWS = 65_535  # of a sample, that 16-bit codes can tell apart: a top tree is grown on no more at once
 # Trees share a top tree to save time, but no more than this, and not if there would be too few top trees.
-AUTO_TREES_PER_TOP = (2, 4)
+AUTO_TREES_PER_TOP = 4
 AUTO_TOP_TREES = 12
 AUTO_CHUNK_BYTES = 2 * 2**20  # what stays in the cache from reading to routing and encoding
 # Standard deviations by which a sample's count of a bucket's rows may be wrong: a top tree stops so far below
@@ -144,10 +144,9 @@ class Plan:
 
 
 def auto_trees_per_top(n_estimators: int, random_thresholds: bool) -> int:
-    lowest, highest = AUTO_TREES_PER_TOP
     if random_thresholds:  # they make trees differ enough
-        return highest
-    return min(highest, max(lowest, n_estimators // AUTO_TOP_TREES))
+        return AUTO_TREES_PER_TOP
+    return min(AUTO_TREES_PER_TOP, max(1, n_estimators // AUTO_TOP_TREES))
 
 
 def auto_bucket_size(n_rows: int, record_bytes: int, random_thresholds: bool = False) -> int:
