@@ -1,6 +1,6 @@
 """Figure 2: what lambda, the weight of even splits against gain, does to time and accuracy.
 
-24 trees on covtype: an ordinary forest grown with it throughout, and ours (6 x 4) with it in the top trees
+24 trees on covtype: an ordinary forest grown with it throughout, and ours (12 x 2) with it in the top trees
 only, with our top trees and with the paper's. Each fit has a process of its own.
 """
 

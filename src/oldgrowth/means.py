@@ -62,9 +62,10 @@ class Limits:
 
 
 def measured(limits: Limits, peak: int) -> Limits:
-    """When the source was read once, with this peak, which has in it what is left as slack else."""
+    """When the source was read once, with this peak, which has in it what is left as slack else. Where the work
+    takes longer than it did then, more waits to be worked on."""
     kept = max(0, resident_memory() - limits.resident)
-    return replace(limits, reading=max(0, peak - limits.resident - _SLACK_BYTES), kept=kept)
+    return replace(limits, reading=max(READING_BYTES // 2, peak - limits.resident - _SLACK_BYTES), kept=kept)
 
 
 def limits_of(params: dict[str, Any]) -> Limits:
