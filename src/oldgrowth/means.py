@@ -62,8 +62,8 @@ class Limits:
 
 
 def measured(limits: Limits, peak: int) -> Limits:
-    """When the source was read once, with this peak, which has in it what is left as slack else. Where the work
-    takes longer than it did then, more waits to be worked on."""
+    """When the source was read once, with this peak, which has in it what is left as slack else. Where work
+    takes longer than it did then, more rows wait for it."""
     kept = max(0, resident_memory() - limits.resident)
     return replace(limits, reading=max(READING_BYTES // 2, peak - limits.resident - _SLACK_BYTES), kept=kept)
 
