@@ -140,9 +140,9 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["demo", "--help"]) == 0
     out = capsys.readouterr().out
     for option, default in (
-        ("size", "2800"),
+        ("size", "3000"),
         ("trees", "8"),
-        ("memory-limit", "585MB"),
+        ("memory-limit", "660MB"),
         ("seed", "0"),
         ("output", "oldgrowth-demo.png"),
     ):
@@ -241,9 +241,9 @@ def test_demo_in_a_process_of_its_own_keeps_the_limit(here: Path, temporary: Pat
     out, err = process.communicate(timeout=100)
     assert process.returncode == 0, err
     found = re.search(
-        r"memory limit 585 MB, peak of the process while training (\d+) MB", " ".join(out.split())
+        r"memory limit 660 MB, peak of the process while training (\d+) MB", " ".join(out.split())
     )
-    assert found and 100 < int(found[1]) < 585
+    assert found and 100 < int(found[1]) < 660
     assert not list(temporary.iterdir())
 
 

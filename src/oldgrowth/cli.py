@@ -211,10 +211,10 @@ def picture_path(_: click.Context, __: click.Parameter, path: Path) -> Path:
 
 
 @cli.command()
-@click.option("--size", type=click.IntRange(MIN_SIDE, _MAX_SIDE), default=2800, show_default=True,
+@click.option("--size", type=click.IntRange(MIN_SIDE, _MAX_SIDE), default=3000, show_default=True,
               help="Height and width of the scene in pixels.")  # fmt: skip
 @click.option("--trees", type=click.IntRange(min=1), default=8, show_default=True, help="Number of trees.")
-@click.option("--memory-limit", default="585MB", show_default=True, callback=memory_size, metavar="SIZE",
+@click.option("--memory-limit", default="660MB", show_default=True, callback=memory_size, metavar="SIZE",
               help="What the process may take while it trains.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True,
               help="The same seed gives the same scene and the same forest.")  # fmt: skip
