@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+
 from golden import digests
 
 RECORDED = json.loads(digests.FILE.read_text())
