@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import ensemble
 from sklearn.exceptions import NotFittedError
+from sklearn.inspection import partial_dependence
 
 import oldgrowth
 from helpers import make_data
@@ -191,17 +192,47 @@ def test_the_sklearn_forest_is_an_ordinary_one(tmp_path: Path) -> None:
     assert rival.decision_path(frame)[0].shape[0] == 600
 
 
-def test_counts_are_of_leaves_and_impurities_are_not_made_up() -> None:
+def test_what_is_not_known_of_nodes_is_not_made_up() -> None:
     x, y = make_data(600, 4, 0, seed=7)
-    rival = fitted("ExtraTreesRegressor", x, y).to_sklearn()
+    model = fitted("ExtraTreesRegressor", x, y)
+    rival = model.to_sklearn()
     assert type(rival) is ensemble.ExtraTreesRegressor
     for one in rival.estimators_:
         tree = one.tree_
         leaves = tree.children_left == -1
-        assert tree.n_node_samples[0] == leaves.sum() == tree.n_leaves
-        assert (tree.n_node_samples[leaves] == 1).all()
-        assert tree.value[0, 0, 0] == pytest.approx(tree.value[leaves].mean())
+        assert np.isnan(tree.value[~leaves]).all() and np.isnan(tree.impurity).all()
+        assert (tree.n_node_samples == 0).all()
+        assert (tree.weighted_n_node_samples[leaves] == 1).all()
+        assert (tree.weighted_n_node_samples[~leaves] == -np.inf).all()
     assert np.isnan(rival.feature_importances_).all()
+
+
+def test_partial_dependence_by_counts_is_refused() -> None:
+    x, y = make_data(600, 4, 0, seed=7)
+    model = fitted("RandomForestRegressor", x, y)
+    rival = model.to_sklearn()
+    with pytest.raises(ValueError, match="Total weight should be"):
+        partial_dependence(rival, x, [0], grid_resolution=4)
+    curves = [partial_dependence(m, x, [0], grid_resolution=4, method="brute") for m in (model, rival)]
+    np.testing.assert_array_equal(curves[0]["average"], curves[1]["average"])
+
+
+@pytest.mark.parametrize("name", ["RandomForestClassifier", "RandomForestRegressor"])
+def test_shap_explains_against_a_background_and_refuses_without(name: str) -> None:
+    shap = pytest.importorskip("shap")
+    x, y = make_data(600, 4, 3 if "Classifier" in name else 0, seed=7)
+    x = x.astype(np.float32)  # shap does not round the background itself
+    model = fitted(name, x, y)
+    rival = model.to_sklearn()
+    explainer = shap.TreeExplainer(rival, data=x[:50])
+    explained = explainer.shap_values(x[:5]).sum(axis=1) + explainer.expected_value
+    predicted = model.predict_proba(x[:5]) if "Classifier" in name else model.predict(x[:5])
+    np.testing.assert_allclose(explained, predicted, atol=1e-5)
+    pathwise = shap.TreeExplainer(rival)
+    assert np.isnan(pathwise.expected_value).all()
+    for explain in (pathwise, pathwise.shap_values, pathwise.shap_interaction_values):
+        with pytest.raises(Exception, match="does not cover all the leaves"):
+            explain(x[:5])
 
 
 def test_onnx_files_are_saved(tmp_path: Path) -> None:

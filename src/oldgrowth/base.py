@@ -106,10 +106,11 @@ class _ForestBase(BaseEstimator):
         subset forest becomes a random forest; with `voting="hard"` each leaf has its majority alone. It takes
         9 or more times the memory, and is refused if that is beyond `memory_limit`.
 
-        Our nodes do not keep how many rows they had. In scikit-learn's place for it each leaf counts as one
-        row, and inner nodes have the mean of their leaves. Impurities are NaN, and so are the other forest's
-        importances: take them from here. shap's explanations are therefore right against a background set
-        (`TreeExplainer(model, data=background)`), not path-dependent ones, which need the rows of each node.
+        Our nodes do not keep how many rows they had, nor the values of inner nodes. What needs them is
+        refused or NaN, never made up: `feature_importances_` of the other forest (take those of this one),
+        impurities, contributions by treeinterpreter, `partial_dependence(method="recursion")` (take "brute"),
+        and shap without a background set. `shap.TreeExplainer(model, data=background)` is right: it counts
+        the rows of the background, which should be float32.
 
         Returns
         -------

@@ -20,6 +20,10 @@ from .whole_trees import WholeTree, trees_of, whole_sizes
 # What the other forest does not take over: threads would add up the trees in any order, so that the last bit
 # of a prediction varies, and there are no out-of-bag predictions.
 _NOT_TAKEN = {"n_jobs", "oob_score"}
+# Our nodes do not keep how many rows they had. What is computed from made-up counts looks right and is not: so
+# shap is made to refuse (it wants positive weights) or to give NaN, and scikit-learn's partial_dependence by
+# recursion to refuse.
+_UNKNOWN_WEIGHT = -np.inf
 # Bytes of a node, beside its values, while its tree is taken apart; and copies of the values.
 _AT_WORK, _COPIES = 200, 2
 
@@ -75,24 +79,20 @@ def _tree_estimator(model: Any, tree: WholeTree) -> Any:
 
 
 def _sklearn_tree(tree: WholeTree, n_features: int, n_classes: int) -> Tree:
-    levels = tree.levels()
-    value, count = tree.value, tree.is_leaf.astype(np.int64)
-    for level in reversed(levels):
-        inner = level[~tree.is_leaf[level]]
-        left, right = tree.left[inner], tree.right[inner]
-        count[inner] = count[left] + count[right]
-        share = (count[left] / count[inner])[:, None]
-        value[inner] = share * value[left] + (1 - share) * value[right]
+    value = tree.value
+    value[~tree.is_leaf] = np.nan
     nodes = np.zeros(len(tree), dtype=NODE_DTYPE)
     nodes["left_child"] = np.where(tree.is_leaf, TREE_LEAF, tree.left)
     nodes["right_child"] = np.where(tree.is_leaf, TREE_LEAF, tree.right)
     nodes["feature"] = np.where(tree.is_leaf, TREE_UNDEFINED, tree.feature)
     nodes["threshold"] = np.where(tree.is_leaf, TREE_UNDEFINED, tree.threshold)
     nodes["impurity"] = np.nan
-    nodes["n_node_samples"] = nodes["weighted_n_node_samples"] = count
+    nodes["n_node_samples"] = 0
+    nodes["weighted_n_node_samples"] = np.where(tree.is_leaf, 1, _UNKNOWN_WEIGHT)
     nodes["missing_go_to_left"] = tree.missing_left
     made = Tree(n_features, np.array([n_classes], dtype=np.intp), 1)
+    depth = len(tree.levels()) - 1
     made.__setstate__(
-        {"max_depth": len(levels) - 1, "node_count": len(tree), "nodes": nodes, "values": value[:, None, :]}
+        {"max_depth": depth, "node_count": len(tree), "nodes": nodes, "values": value[:, None, :]}
     )
     return made
