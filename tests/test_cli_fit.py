@@ -199,7 +199,7 @@ def test_weights_of_classes_have_the_type_of_the_labels(parquet: Path, tmp_path:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--target", "lable"], 1, "has no column 'lable'. Did you mean label "),
+        (["--target", "lable"], 1, "has no column 'lable'. Did you mean 'label' "),
         (["--target", "label"], 1, "cannot be a feature"),
         ([*dropping("label"), "--drop", "no"], 1, "has no column 'no'"),
         ([*dropping("label"), "--features", "a"], 2, "--features and --drop cannot both be given"),

@@ -95,7 +95,7 @@ def test_select(source, data):
     assert data.feature_names == tuple(NAMES)
     x = np.concatenate([batch.x for batch in chosen.batches(999)])
     np.testing.assert_array_equal(x, TRUTH.x[:, [4, 0]])
-    with pytest.raises(MissingColumnError, match=r"gapp.*mean gap"):
+    with pytest.raises(MissingColumnError, match=r"gapp.*mean 'gap'"):
         data.select(["gapp"])
 
 

@@ -146,10 +146,10 @@ def test_partitions_without_a_value(tmp_path):
 
 def test_missing_columns(tmp_path):
     path = write(tmp_path / "a.parquet", height=[1], label=[1])
-    with pytest.raises(MissingColumnError, match=r"a.parquet has no column 'lable'. Did you mean label\?"):
+    with pytest.raises(MissingColumnError, match=r"a.parquet has no column 'lable'. Did you mean 'label'\?"):
         open_dataset(path, target="lable")
     for roles in ({"features": ["width"]}, {"weight": "width"}):
-        with pytest.raises(MissingColumnError, match="Its columns are: height, label"):
+        with pytest.raises(MissingColumnError, match="Its columns are 'height' and 'label'"):
             open_dataset(path, **roles)
 
 

@@ -124,7 +124,7 @@ def fit(
     try:
         run_fit(Source(sources, reading), columns, output, kind, task, parameters, as_json, _console())
     except ParameterError as error:
-        raise click.UsageError(in_options(str(error)), context) from error
+        raise click.UsageError(in_options(error.on_command_line), context) from error
 
 
 @cli.command()
@@ -266,7 +266,7 @@ def _run(arguments: Sequence[str] | None, state: State) -> int:
 
 
 def _sentence(error: Exception) -> str:
-    text = " ".join(str(error).split())
+    text = " ".join(getattr(error, "on_command_line", str(error)).split())
     if isinstance(error, _ABOUT_PARAMETERS):
         return in_options(text)
     if isinstance(error, MemoryError):

@@ -2,20 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
+
+from .surface import Say, difference, in_python, listed, on_command_line
 
 
 class OldgrowthError(ValueError):
-    """The base of all errors raised for bad data or bad parameters."""
+    """The base of all errors raised for bad data or bad parameters.
+
+    A message that tells its reader what to change is a function of how the surface in use spells it.
+    """
+
+    def __init__(self, message: str | Callable[[Say], str] = "") -> None:
+        super().__init__(message if isinstance(message, str) else message(in_python))
+        self.on_command_line = message if isinstance(message, str) else message(on_command_line)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The message alone: processes of joblib send errors to each other."""
+        return _rebuilt, (type(self), self.args, vars(self))
+
+
+def _rebuilt(cls: type[OldgrowthError], args: tuple[Any, ...], attributes: dict[str, Any]) -> OldgrowthError:
+    error = cls.__new__(cls, *args)
+    vars(error).update(attributes)
+    return error
 
 
 class ParameterError(OldgrowthError):
     """A parameter has a value that it cannot have."""
 
-    def __init__(self, name: str, value: object, wanted: str) -> None:
-        super().__init__(f"{name}={value!r} is not possible: {name} must be {wanted}.")
+    def __init__(self, name: str, value: object, wanted: str | Callable[[Say], str]) -> None:
+        def message(say: Say) -> str:
+            known = wanted if isinstance(wanted, str) else wanted(say)
+            bare = name if say is in_python else say(name)
+            return f"{say(name, value)} is not possible: {bare} must be {known}."
+
+        super().__init__(message)
 
 
 class DataError(OldgrowthError):
@@ -146,8 +171,21 @@ class NoDataError(DataError):
 class UnknownSourceError(DataError):
     """A source of a kind or format that cannot be read."""
 
-    def __init__(self, source: object, what: str) -> None:
-        super().__init__(f"{source} cannot be opened as a dataset: {what}.")
+    def __init__(self, source: object, what: str | Callable[[Say], str]) -> None:
+        super().__init__(
+            lambda say: (
+                f"{source} cannot be opened as a dataset: {what if isinstance(what, str) else what(say)}."
+            )
+        )
+
+
+class UnreadableFileError(DataError):
+    """The system does not let us read a file."""
+
+    def __init__(self, file: str, error: OSError) -> None:
+        denied = isinstance(error, PermissionError)
+        way = "ask its owner for permission to read it" if denied else "the disk or the system failed"
+        super().__init__(f"{file} cannot be read ({error.strerror}): {way}.")
 
 
 class DamagedFileError(DataError):
@@ -172,11 +210,41 @@ class BadValueError(DataError):
     """A text file holds something that is not a value of its column."""
 
     def __init__(self, file: str, line: int, column: str, what: str) -> None:
-        self.line = line
         super().__init__(
-            f"{file}, line {line}, column {column}: {what}. Mend the line, name the text of missing values "
-            "with missing=[...], or give the type of the column with types={...}."
+            lambda say: (
+                f"{file}, line {line}, column {column}: {what}. Mend the line, name the text of missing "
+                f"values with {say('missing')}, or give the type of the column with {say('types')}."
+            )
         )
+        self.line = line
+
+
+class DecimalCommaError(DataError):
+    """Numbers are written with a comma where a point was expected."""
+
+    def __init__(self, file: str, line: int, column: str, value: str) -> None:
+        super().__init__(
+            lambda say: (
+                f"{file}, line {line}, column {column}: {value!r} is no number with a decimal point. If its "
+                f"comma is the decimal mark, give {say('decimal', ',')}."
+            )
+        )
+
+
+class EncodingError(DataError):
+    """A text file is not in the encoding that it is read in."""
+
+    def __init__(self, where: str, what: str, encoding: str | None = None) -> None:
+        likely = encoding or "latin-1"
+        other = "" if encoding else ", or whichever it was written in"
+        super().__init__(lambda say: f"{where} {what}: give {say('encoding', likely)}{other}.")
+
+
+class HeaderError(DataError):
+    """The first line of a text file is not a header as it is read."""
+
+    def __init__(self, file: str, what: str, knob: str, value: Any) -> None:
+        super().__init__(lambda say: f"The first line of {file} {what}: give {say(knob, value)}.")
 
 
 class BrokenLineError(DataError):
@@ -187,14 +255,22 @@ class BrokenLineError(DataError):
 
 
 class MissingColumnError(DataError):
-    """A column was asked for that is not there."""
+    """Columns were asked for that are not there."""
 
-    def __init__(self, column: object, where: str, columns: Iterable[str]) -> None:
+    def __init__(
+        self, wanted: object | Sequence[object], where: str, columns: Iterable[str], what: str = "column"
+    ) -> None:
+        missing = list(wanted) if isinstance(wanted, list | tuple) else [wanted]
         names = list(columns)
-        close = get_close_matches(str(column), names, n=3)
-        shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-        hint = f"Did you mean {' or '.join(close)}?" if close else f"Its columns are: {shown or 'none'}."
-        super().__init__(f"{where} has no column {column!r}. {hint}")
+        texts = [str(name) for name in missing]
+        close = [name for text in texts for name in get_close_matches(text.strip(), names, n=3)]
+        close += [name for name in names if name.strip() in texts and name not in close]
+        near = " or ".join(repr(name) for name in dict.fromkeys(close))
+        hint = f"Its {what}s are {listed(names)}."
+        if close:
+            hint = f"Did you mean {near}{difference(missing, close)}?"
+        nouns = what if len(missing) == 1 else f"{what}s"
+        super().__init__(f"{where} has no {nouns} {listed(missing)}. {hint}")
 
 
 class NamelessColumnsError(DataError):
@@ -202,32 +278,49 @@ class NamelessColumnsError(DataError):
 
     def __init__(self, where: str, what: str) -> None:
         super().__init__(
-            f"The columns of {where} have no names, so {what} is not possible: give the names of all columns "
-            "with features=[...]."
+            lambda say: (
+                f"The columns of {where} have no names, so {what} is not possible: give the names of all "
+                f"columns with {say('features')}."
+            )
         )
 
 
 class DuplicateColumnError(DataError):
     """Two columns of the same name, or one column in two roles."""
 
-    def __init__(self, column: str, where: str, what: str = "occurs more than once") -> None:
+    def __init__(self, column: object, where: str, what: str = "occurs more than once") -> None:
         super().__init__(
-            f"Column {column!r} of {where} {what}: rename it or leave it out with features=[...]."
+            lambda say: (
+                f"Column {column!r} of {where} {what}: rename it or leave it out with {say('features')}."
+            )
         )
 
 
 class ColumnTypeError(DataError):
-    """A column whose type cannot be a feature, a target or a weight."""
+    """Columns whose type cannot be a feature, a target or a weight; `others` are more of the same role."""
 
-    def __init__(self, column: object, where: str, found: object, role: str) -> None:
-        wanted = {
-            "feature": "features must be numbers or bools: encode it, or choose with features=[...]",
-            "target": "a target must hold numbers, bools or strings",
-            "weight": "weights must be numbers",
-        }[role]
-        super().__init__(
-            f"Column {column!r} of {where} has the type {found} and cannot be a {role}: {wanted}."
-        )
+    def __init__(
+        self, column: object, where: str, found: object, role: str, others: Mapping[Any, object] | None = None
+    ) -> None:
+        columns = {column: found, **(others or {})}
+        if len(columns) == 1:
+            begin = f"Column {column!r} of {where} has the type {found} and cannot be a {role}"
+        else:
+            names = [f"{name!r} ({kind})" for name, kind in columns.items()]
+            more = f" and {len(names) - 20:,} more" if len(names) > 20 else ""
+            begin = f"{len(names)} columns of {where} cannot be {role}s: {', '.join(names[:20])}{more}"
+        them = "it" if len(columns) == 1 else "them"
+
+        def message(say: Say) -> str:
+            wanted = {
+                "feature": f"features must be numbers or bools: encode {them}, or choose others with "
+                f"{say('features')}",
+                "target": "a target must hold numbers, bools or strings, all of one kind",
+                "weight": "weights must be numbers",
+            }
+            return f"{begin}{':' if len(columns) == 1 else '.'} {wanted[role]}."
+
+        super().__init__(message)
 
 
 class DifferentFilesError(DataError):

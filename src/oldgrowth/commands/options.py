@@ -52,7 +52,7 @@ def memory_size(_: click.Context, __: click.Parameter, value: str) -> int:
     try:
         return memory_limit_of(value)
     except ParameterError as error:
-        raise click.BadParameter(in_options(str(error))) from error
+        raise click.BadParameter(in_options(error.on_command_line)) from error
 
 
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")

@@ -11,10 +11,12 @@ from typing import Any
 import click
 
 from .. import estimators
+from ..surface import OPTION_NAMES
 
 TASKS = ("classification", "regression")
 KINDS = {"random-forest": "RandomForest", "extra-trees": "ExtraTrees", "subsets": "SubsetForest"}
-_ALIASES = {"n_estimators": ["--trees"], "random_state": ["--seed"], "n_jobs": ["--jobs", "-j"]}
+_ALIASES = {name: [f"--{OPTION_NAMES[name]}"] for name in ("n_estimators", "random_state", "n_jobs")}
+_ALIASES["n_jobs"].append("-j")
 _LEFT_OUT = ("self", "verbose")  # --quiet says it
 
 
