@@ -19,8 +19,8 @@ test-cpp: $(VENV)/.installed-dev
 	$(BIN)/ctest --test-dir build/cpp --output-on-failure
 
 test-python: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest
-	$(BIN)/python -m pytest --on-disk tests/test_estimators.py tests/test_compare_sklearn.py
+	$(BIN)/python -m pytest --numprocesses auto
+	$(BIN)/python -m pytest --numprocesses auto --on-disk tests/test_estimators.py tests/test_compare_sklearn.py
 
 fuzz: test-cpp
 	build/cpp/fuzz_forest 1000000
