@@ -19,8 +19,9 @@ from .bucket_store import ROWS_AT_A_TIME, BucketStore, Router, unlike_first
 from .errors import DamagedBlockError
 from .plan import Plan
 from .sample import Sampled, encode
+from .spill_file import SpillFile
 from .training_rows import Chunk
-from .workspace import SpillFile, Workspace
+from .workspace import Workspace
 
 # Bytes gathered for one write.
 _WRITE_BYTES = 8 * 2**20

@@ -17,6 +17,7 @@ from .errors import DiskTooSmallError, MemoryLimitError, ParameterError
 from .memory import READING_BYTES, human_bytes, memory_limit_of, resident_memory, size_of
 from .plan import Plan
 from .training_rows import TrainingRows
+from .workspace import nearest_existing
 
 # What Python, threads and libraries take beside what is planned.
 _SLACK_BYTES = 48 * 2**20
@@ -58,7 +59,7 @@ class Limits:
     @property
     def directory(self) -> Path:
         """Where files go."""
-        return self.checkpoint_dir or self.spill_dir or Path(tempfile.gettempdir())
+        return self.checkpoint_dir or _directory(self.spill_dir)
 
 
 def measured(limits: Limits, peak: int) -> Limits:
@@ -81,7 +82,9 @@ def limits_of(params: dict[str, Any]) -> Limits:
     given = params.get("spill_limit", "auto")
     spill_limit = None
     if not (isinstance(given, str) and given == "auto"):
-        spill_limit = size_of("spill_limit", given, shutil.disk_usage(_existing(paths[0])).total)
+        spill_limit = size_of(
+            "spill_limit", given, shutil.disk_usage(nearest_existing(_directory(paths[0]))).total
+        )
     memory = params["memory_limit"]
     auto = isinstance(memory, str) and memory == "auto"
     return Limits(
@@ -95,6 +98,10 @@ def limits_of(params: dict[str, Any]) -> Limits:
         spill_limit,
         paths[1],
     )
+
+
+def _directory(spill_dir: Path | None) -> Path:
+    return Path(tempfile.gettempdir()) if spill_dir is None else spill_dir
 
 
 def bytes_of_votes(n_rows: int, outputs: int) -> int:
@@ -316,7 +323,7 @@ def _store(plan: Plan, sizes: Sizes, limits: Limits) -> tuple[str, str]:
 
 
 def _tops_per_round(sizes: Sizes, limits: Limits) -> int:
-    directory = _existing(limits.directory)
+    directory = nearest_existing(limits.directory)
     free = shutil.disk_usage(directory).free + _already_there(limits.checkpoint_dir)
     spill_limit = int(_AUTO_SPILL_SHARE * free) if limits.spill_limit is None else limits.spill_limit
     needed = sizes.one_copy + sizes.votes_on_disk + sizes.trees_on_disk
@@ -331,11 +338,3 @@ def _already_there(checkpoint_dir: Path | None) -> int:
     if checkpoint_dir is None or not checkpoint_dir.is_dir():
         return 0
     return sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(checkpoint_dir))
-
-
-def _existing(path: Path | None) -> Path:
-    """The directory, or the nearest one above it that exists."""
-    path = Path(tempfile.gettempdir()) if path is None else path.absolute()
-    while not path.exists():
-        path = path.parent
-    return path

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,7 +65,8 @@ class TaskLog:
                 for part in parts:
                     self._file.append(part)
             except SpillDirectoryError:  # what other threads append must not stand behind a torn entry
-                self._file.truncate(begin)
+                with suppress(SpillDirectoryError):  # then they are written over it
+                    self._file.truncate(begin)
                 raise
             if self._space.lasting and time.monotonic() - self._synced > _SYNC_EVERY_SECONDS:
                 self._file.sync()

@@ -16,16 +16,14 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from . import _core
-from .errors import DirectoryInUseError, SpillDirectoryError, SpillFullError, StoppedError
+from .errors import DirectoryInUseError, LeftoverWarning, SpillDirectoryError, SpillFullError
+from .spill_file import OpenFiles, SpillFile
 
 _PREFIX = "oldgrowth-spill-"
 _LOCK = "lock"
@@ -38,79 +36,6 @@ _OURS = re.compile(
 )
 # A directory without a lock may be one that another process is just making.
 _UNLOCKED_SECONDS = 60
-# One call to the system writes at most so many bytes.
-_MOST_AT_ONCE = 2**30
-
-
-class SpillFile:
-    """A file that grows at its end and is read anywhere."""
-
-    def __init__(self, space: Workspace, path: Path, fd: int) -> None:
-        self.path = path
-        self._space = space
-        self._fd = fd
-        self.size = os.fstat(fd).st_size
-
-    def append(self, data: npt.NDArray[np.uint8] | bytes) -> int:
-        """Write at the end; returns where the bytes begin."""
-        begin = self.size
-        view = memoryview(data).cast("B")  # type: ignore[arg-type]
-        while len(view) > 0:
-            if self._space.stop.is_set():
-                raise StoppedError
-            try:
-                written = os.pwrite(self._fd, view[:_MOST_AT_ONCE], self.size)
-            except OSError as error:
-                raise self._space.write_failed(error, self.path, len(view)) from error
-            self.size += written
-            view = view[written:]
-        self._space.bytes_written += self.size - begin
-        return begin
-
-    def read(self, offset: int, out: npt.NDArray[np.uint8]) -> None:
-        """Fill the array from here on."""
-        view = memoryview(out).cast("B")  # type: ignore[arg-type]
-        while len(view) > 0:
-            got = os.preadv(self._fd, [view[:_MOST_AT_ONCE]], offset)
-            if got == 0:
-                raise SpillDirectoryError(
-                    f"{self.path} ends at byte {offset}, before the rows written to it."
-                )
-            offset += got
-            view = view[got:]
-        self._space.bytes_read += len(out)
-
-    def expect(self, offset: int, size: int) -> None:
-        """Tell the system that these bytes are read soon."""
-        if hasattr(os, "posix_fadvise"):
-            os.posix_fadvise(self._fd, offset, size, os.POSIX_FADV_WILLNEED)
-
-    def sync(self) -> None:
-        try:
-            os.fdatasync(self._fd)
-        except OSError as error:
-            raise self._space.write_failed(error, self.path, 0) from error
-
-    def truncate(self, size: int) -> None:
-        os.ftruncate(self._fd, size)
-        self.size = size
-
-    def mapped(self, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """All of it as an array that the system reads when it is used."""
-        if self.size == 0:
-            return np.zeros(0, dtype=dtype)
-        with os.fdopen(os.dup(self._fd), "rb") as file:
-            return np.memmap(file, dtype=dtype, mode="r")
-
-    def close(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-
-    def remove(self) -> None:
-        """Free the disk; what other threads read at the moment stays until they close."""
-        self.close()
-        self.path.unlink(missing_ok=True)
 
 
 class Workspace:
@@ -123,36 +48,38 @@ class Workspace:
         self._files: dict[str, SpillFile] = {}
         self._nameless: list[SpillFile] = []
         self._opening = threading.Lock()
+        self.open_files = OpenFiles()
         self.bytes_written = self.bytes_read = 0
         self.stop = _core.Stop()  # set: nothing more is written
 
     def file(self, name: str) -> SpillFile:
-        """The spill file of this name, opened once."""
+        """The spill file of this name."""
         with self._opening:
             if name not in self._files:
-                flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-                path = self.path / name
-                try:
-                    self._files[name] = SpillFile(self, path, os.open(path, flags, 0o600))
-                except OSError as error:
-                    raise self.write_failed(error, path, 0) from error
+                self._files[name] = SpillFile(self, self.path / name)
             return self._files[name]
 
     def nameless(self) -> SpillFile:
         """A file that is gone when nobody uses it any more."""
         try:
-            fd, path = tempfile.mkstemp(prefix="nameless-", dir=self.path)
+            try:
+                descriptor, path = tempfile.mkstemp(prefix="nameless-", dir=self.path)
+            except FileNotFoundError:  # the directory was removed: what is trained is worth another place
+                descriptor, path = tempfile.mkstemp(prefix="nameless-", dir=nearest_existing(self.path))
+            with suppress(OSError):  # it is removed with the directory
+                os.unlink(path)
         except OSError as error:
             raise self.write_failed(error, self.path, 0) from error
-        os.unlink(path)
-        self._nameless.append(SpillFile(self, Path(path), fd))  # to be closed if the fit fails
+        self._nameless.append(SpillFile(self, Path(path), descriptor))  # to be closed if the fit fails
         return self._nameless[-1]
 
     def remove(self, name: str) -> None:
+        """A file that is not needed any more; what cannot be removed now is tried again in the end."""
         if name in self._files:
             self._files.pop(name).remove()
         else:
-            (self.path / name).unlink(missing_ok=True)
+            with suppress(OSError):
+                (self.path / name).unlink(missing_ok=True)
 
     def has(self, name: str) -> bool:
         return (self.path / name).exists()
@@ -161,7 +88,7 @@ class Workspace:
         """A small file as a whole."""
         path = self.path / name
         try:
-            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
                 return file.read()
         except OSError as error:
             raise SpillDirectoryError(f"{path} could not be read: {error.strerror}.") from error
@@ -170,13 +97,13 @@ class Workspace:
         """Write a small file whole or not at all, also if the machine fails."""
         temporary = self.path / f"{name}.new"
         try:
-            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-            with os.fdopen(fd, "wb") as out:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+            with os.fdopen(os.open(temporary, flags, 0o600), "wb") as out:
                 out.write(data)
                 out.flush()
                 os.fsync(out.fileno())
             os.replace(temporary, self.path / name)
-            directory = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+            directory = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 os.fsync(directory)
             finally:
@@ -185,40 +112,65 @@ class Workspace:
             raise self.write_failed(error, temporary, len(data)) from error
         self.bytes_written += len(data)
 
+    def take(self, n_bytes: int) -> None:
+        """Room on disk for what is written next."""
+
+    def give_back(self, n_bytes: int) -> None:
+        """Room on disk that was taken and is not needed."""
+
     def used(self) -> int:
         """Bytes of all files on disk now."""
         total = sum(file.size for file in self._nameless)
-        for entry in os.scandir(self.path):
-            with suppress(FileNotFoundError):  # removed by another thread
-                total += entry.stat(follow_symlinks=False).st_size
+        with suppress(OSError):  # the directory was removed, or cannot be read
+            for entry in os.scandir(self.path):
+                with suppress(FileNotFoundError):  # removed by another thread
+                    total += entry.stat(follow_symlinks=False).st_size
         return total
 
     def free(self) -> int:
-        return shutil.disk_usage(self.path).free
+        """Bytes that are free on the disk, if it tells."""
+        try:
+            return shutil.disk_usage(nearest_existing(self.path)).free
+        except OSError:
+            return 0
 
     def write_failed(self, error: OSError, path: Path, wanted: int) -> Exception:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             return SpillFullError(self.path, wanted, self.used(), self.free())
+        if not self.path.is_dir():
+            return SpillDirectoryError(f"{self.path} was removed while the fit used it.")
         return SpillDirectoryError(f"{path} could not be written: {error.strerror}.")
 
     def close(self, finished: bool) -> None:
-        """Release the directory; it stays only if it is to be taken up again."""
-        for file in [*self._files.values(), *self._nameless]:
+        """Release the directory; it stays only if it is to be taken up again.
+
+        Whatever fails here, a fit that is finished is kept, and the error of one that failed is the one seen.
+        """
+        for file in self._nameless:
             file.close()
-        if not self.lasting:
-            shutil.rmtree(self.path)
-        elif finished:
-            self.clear()
-        if self.lasting and not self._ours():  # also a directory that is not for us is left as it was
-            (self.path / _LOCK).unlink(missing_ok=True)
-        os.close(self._lock)
+        self.open_files.close_all()
+        try:
+            if not self.lasting:
+                _remove_tree(self.path)
+            elif finished:
+                self.clear()
+            if self.lasting and not self._ours():  # also a directory that is not for us is left as it was
+                _remove([self.path / _LOCK])
+        except FileNotFoundError:
+            pass  # the directory was removed by somebody else
+        except OSError as error:
+            _tell_of_leftovers(self.path, error)
+        finally:
+            with suppress(OSError):
+                os.close(self._lock)
 
     def clear(self) -> None:
         """Remove what a fit left, also if it is killed while it does so."""
-        os.close(os.open(self.path / _FINISHED, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
-        for path in self._ours():
-            path.unlink()
-        (self.path / _FINISHED).unlink()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with suppress(OSError):  # a full disk must not keep its files
+            os.close(os.open(self.path / _FINISHED, flags, 0o600))
+        _remove(self._ours())
+        _remove([self.path / _FINISHED])
 
     def _ours(self) -> list[Path]:
         return [Path(entry.path) for entry in os.scandir(self.path) if _OURS.fullmatch(entry.name)]
@@ -228,17 +180,20 @@ class Workspace:
 def spill_space(spill_dir: Path | None) -> Iterator[Workspace]:
     """A new private directory in `spill_dir`, or in the system's place for temporary files."""
     parent = Path(tempfile.gettempdir()) if spill_dir is None else spill_dir
+    path = None
     try:
         parent.mkdir(parents=True, exist_ok=True)
         reclaim(parent)
         path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))  # readable by its owner alone
         lock = _locked(path / _LOCK)
     except OSError as error:
+        if path is not None:
+            shutil.rmtree(path, ignore_errors=True)
         raise SpillDirectoryError(
             f"spill_dir={str(parent)!r} cannot be used: {error.strerror}. "
             "Choose a directory that can be written to."
         ) from error
-    assert lock is not None
+    assert lock is not None and path is not None
     space = Workspace(path, lock, lasting=False)
     try:
         yield space
@@ -266,7 +221,13 @@ def lasting_space(directory: Path, keep: bool = False) -> Iterator[Workspace]:
     finished = False
     try:
         if space.has(_FINISHED):
-            space.clear()
+            try:
+                space.clear()
+            except OSError as error:
+                raise SpillDirectoryError(
+                    f"checkpoint_dir={str(directory)!r} holds what a finished fit left, and {error.filename} "
+                    f"could not be removed: {error.strerror}."
+                ) from error
         yield space
         finished = not keep
     finally:
@@ -295,8 +256,10 @@ def reclaim(parent: Path) -> int:
             lock = _locked(path / _LOCK)
             if lock is None:
                 continue
-            shutil.rmtree(path)
-            os.close(lock)
+            try:
+                shutil.rmtree(path)
+            finally:
+                os.close(lock)
             removed += 1
     return removed
 
@@ -312,10 +275,52 @@ def _locked(path: Path) -> int | None:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(fd).st_nlink > 0:
+                os.write(fd, b"locked")
+                return fd
+            os.close(fd)  # it was removed by the process that had it
         except BlockingIOError:
             os.close(fd)
             return None
-        if os.fstat(fd).st_nlink > 0:
-            os.write(fd, b"locked")
-            return fd
-        os.close(fd)  # it was removed by the process that had it
+        except OSError:
+            with suppress(OSError):
+                if os.fstat(fd).st_size == 0:  # it was made just now
+                    path.unlink()
+            os.close(fd)
+            raise
+
+
+def nearest_existing(path: Path) -> Path:
+    """The directory, or the nearest one above it that exists."""
+    path = path.absolute()
+    while not path.exists():
+        path = path.parent
+    return path
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    """All that can be removed is, before what cannot is an error."""
+    again = []
+    for path in paths:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError:
+            again.append(path)
+    for path in again:
+        path.unlink(missing_ok=True)
+
+
+def _remove_tree(path: Path) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+    if path.exists():
+        shutil.rmtree(path)
+
+
+def _tell_of_leftovers(path: Path, error: OSError) -> None:
+    """Warn, unless a warning is an error and would hide the one that a fit ends with."""
+    what = LeftoverWarning(path, error.filename, error.strerror)
+    failed = error.__context__
+    if failed is not None:
+        failed.add_note(str(what))
+    with suppress(LeftoverWarning) if failed is not None else nullcontext():
+        warnings.warn(what, stacklevel=2)
