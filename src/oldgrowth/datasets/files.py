@@ -16,7 +16,13 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from ..errors import ChangedSourceError, DamagedFileError, MissingExtraError, NoDataError
+from ..errors import (
+    ChangedSourceError,
+    DamagedFileError,
+    MissingExtraError,
+    NoDataError,
+    UnreadableFileError,
+)
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 MAGIC = set("*?[")
@@ -70,6 +76,8 @@ class SourceFile:
         try:
             yield
         except READ_ERRORS as error:
+            if isinstance(error, OSError) and error.errno is not None:  # not a word of the contents
+                raise UnreadableFileError(self.path, error) from error
             self.check_unchanged()
             raise DamagedFileError(self.path, kind, error) from error
 

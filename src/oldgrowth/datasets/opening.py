@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ..errors import OnceOnlyError, ParameterError, UnknownSourceError
+from .arguments import checked_features, checked_role, checked_source, pandas_frame, unknown_kind
 from .base import Dataset
 from .callables import CallableDataset
 from .csv import EXTENSIONS as CSV
 from .csv import CSVDataset
-from .files import SourceFile, find_files
+from .files import find_files
 from .frames import ArrowTableDataset, PandasDataset, PolarsDataset
 from .hdf5 import EXTENSIONS as HDF5
 from .hdf5 import open_hdf5
@@ -24,6 +24,7 @@ from .ipc import IPCDataset
 from .numpy_files import NPY, NPZ, open_array, open_npy, open_npz
 from .parquet import EXTENSIONS as PARQUET
 from .parquet import ParquetDataset
+from .sniffing import format_of
 from .streams import ArrowStreamDataset, LazyFrameDataset
 
 # Format, the endings of its files, how it is opened, and the options it takes.
@@ -35,14 +36,6 @@ FORMATS: dict[str, tuple[tuple[str, ...], Any, tuple[str, ...]]] = {
     "npz": (NPZ, open_npz, ()),
     "hdf5": (HDF5, open_hdf5, ()),
 }
-MAGIC = (
-    (b"PAR1", "parquet"),
-    (b"ARROW1", "arrow"),
-    (b"\xff\xff\xff\xff", "arrow"),
-    (b"\x93NUMPY", "npy"),
-    (b"PK\x03\x04", "npz"),
-    (b"\x89HDF", "hdf5"),
-)
 
 
 def open_dataset(
@@ -92,11 +85,18 @@ def open_dataset(
     >>> [(batch.x.shape, batch.y.tolist()) for batch in data.batches(3)]
     [((3, 2), [2, 5, 8]), ((1, 2), [11])]
     """
-    if isinstance(source, (str, Path)) or _is_list_of_paths(source):
-        return _open_files(source, target, features, weight, options)
+    frame = pandas_frame(source)
+    source = checked_source(source)
+    columns = (
+        checked_role("target", target, frame),
+        checked_features(features, frame),
+        checked_role("weight", weight, frame),
+    )
+    if isinstance(source, str | list):
+        return _open_files(source, columns, options)
     _check_options(options, ())
     opener = _opener(source)
-    opened: Dataset = opener(source, target, features, weight)
+    opened: Dataset = opener(source, *columns)
     return opened
 
 
@@ -116,13 +116,9 @@ def _opener(source: Any) -> Any:
         return ArrowStreamDataset
     if hasattr(source, "__next__"):
         raise OnceOnlyError(f"An iterator ({type(source).__name__})")
-    if callable(source):
+    if callable(source) and not isinstance(source, type):
         return CallableDataset
-    raise UnknownSourceError(f"A source of type {type(source).__name__}", "it is not known how to read it")
-
-
-def _is_list_of_paths(source: Any) -> bool:
-    return isinstance(source, (list, tuple)) and all(isinstance(path, (str, Path)) for path in source)
+    raise unknown_kind(source)
 
 
 def _check_options(options: dict[str, Any], known: tuple[str, ...]) -> None:
@@ -132,34 +128,19 @@ def _check_options(options: dict[str, Any], known: tuple[str, ...]) -> None:
             raise ParameterError(name, value, wanted)
 
 
-def _open_files(source: Any, target: Any, features: Any, weight: Any, options: dict[str, Any]) -> Dataset:
+def _open_files(source: str | list[str], columns: tuple[Any, Any, Any], options: dict[str, Any]) -> Dataset:
     given = options.pop("format", None)
-    if given is not None and given not in FORMATS:
+    if given is not None and not (isinstance(given, str) and given in FORMATS):
         raise ParameterError("format", given, f"one of {', '.join(FORMATS)}")
     ends = [end for ends, _, _ in FORMATS.values() for end in ends]
     files = find_files(source, ends if given is None else [""])
-    formats = {given: files[0]} if given is not None else {format_of(file): file for file in files}
+    endings = {name: ends for name, (ends, _, _) in FORMATS.items()}
+    formats = {given: files[0]} if given is not None else {format_of(file, endings): file for file in files}
     if len(formats) > 1:
         first, second, *_ = (file.path for file in formats.values())
         raise UnknownSourceError(repr(source), f"{first} and {second} are of different formats")
     (name,) = formats
     _, opener, known = FORMATS[name]
     _check_options(options, known)
-    opened: Dataset = opener(files, target, features, weight, **options)
+    opened: Dataset = opener(files, *columns, **options)
     return opened
-
-
-def format_of(file: SourceFile) -> str:
-    """The format of a file by the end of its name, else by its first bytes."""
-    name = Path(file.path).name.lower()
-    for kind, (ends, _, _) in FORMATS.items():
-        if name.endswith(ends):
-            return kind
-    with file.open() as source:
-        begin = source.read(8)
-    for magic, kind in MAGIC:
-        if begin.startswith(magic):
-            return kind
-    raise UnknownSourceError(
-        file.path, f"its format is not known by its name; give format=, one of {', '.join(FORMATS)}"
-    )

@@ -1,0 +1,115 @@
+"""Checks of what `open_dataset` was given, before any format looks at it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping, Set
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import ParameterError, UnknownSourceError
+from .columns import AllBut
+
+# Libraries whose tables are of their own kind, and how their rows get to us.
+_ELSEWHERE = {
+    "dask": "write it with to_parquet('rows') and open that directory, or, if it fits memory, use compute()",
+    "pyspark": "write it with write.parquet('rows') and open that directory",
+    "xarray": "take its to_dataframe(), or its values as an array of two dimensions",
+    "scipy": "sparse data is not supported: use toarray() if it fits memory",
+    "torch": "use its numpy()",
+    "tensorflow": "use its numpy()",
+}
+
+
+def checked_source(source: Any) -> Any:
+    """The source, with paths as text; refuse what is no source at all."""
+    if isinstance(source, os.PathLike | str):
+        return checked_path("source", source)
+    if isinstance(source, list | tuple):
+        if not all(isinstance(path, os.PathLike | str) for path in source):
+            other = next(item for item in source if not isinstance(item, os.PathLike | str))
+            raise UnknownSourceError(
+                f"A {type(source).__name__} with a {type(other).__name__} in it",
+                "a list must hold paths; make an array of numbers with numpy.array",
+            )
+        return [checked_path("source", path) for path in source]
+    return source
+
+
+def checked_path(name: str, path: Any) -> str:
+    text = os.fspath(path)
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ParameterError(name, path, "a path: text that is not empty, without NUL characters")
+    return text
+
+
+def unknown_kind(source: Any) -> UnknownSourceError:
+    """The error for an object that no format takes."""
+    kind = type(source)
+    library = kind.__module__.partition(".")[0].replace("dask_expr", "dask")
+    what = _ELSEWHERE.get(
+        library, "give a path, a list of paths, an array, a data frame, or a function that returns batches"
+    )
+    shown = kind.__name__ if library in ("builtins", "") else f"{library} {kind.__name__}"
+    return UnknownSourceError(f"A source of type {shown}", what)
+
+
+def checked_role(role: str, value: Any, frame: Any = None) -> Any:
+    """Target or weight: None, the name or number of a column, a path, or an array of values."""
+    if value is None:
+        return None
+    if isinstance(value, np.integer) or (isinstance(value, int) and not isinstance(value, bool)):
+        return _own_name(frame, int(value))
+    if isinstance(value, str | os.PathLike):
+        text = os.fspath(value)
+        if not isinstance(text, str) or not text or "\0" in text:
+            raise ParameterError(role, value, "the name of a column, which is text that is not empty")
+        return Path(text) if isinstance(value, Path) else text
+    if _is_hashable(value) and frame is not None:
+        return _own_name(frame, value)
+    if isinstance(value, Mapping | Set | bytes | bool | float | complex) or not hasattr(value, "__len__"):
+        raise ParameterError(role, value, "the name or number of a column, or an array of values")
+    return value
+
+
+def checked_features(features: Any, frame: Any = None) -> Any:
+    """Features: None, the name of a member, or a list of names or numbers of columns."""
+    if features is None or isinstance(features, AllBut):
+        return features
+    if isinstance(features, str):
+        if not features:
+            raise ParameterError("features", features, "the names of at least one column")
+        return features
+    if isinstance(features, Mapping | Set | bytes) or not isinstance(features, Iterable):
+        raise ParameterError("features", features, "a list of names or numbers of columns, in their order")
+    names = [_own_name(frame, name) if _is_hashable(name) else name for name in features]
+    for name in names:
+        if isinstance(name, bool | np.bool_) or not isinstance(name, str | int | np.integer):
+            raise ParameterError("features", names, f"names or numbers of columns, and {name!r} is neither")
+    if not names:
+        raise ParameterError("features", names, "the names of at least one column")
+    return [int(name) if isinstance(name, np.integer) else name for name in names]
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _own_name(frame: Any, name: Any) -> Any:
+    """A name that is not text as the text that it becomes, if a pandas frame has it."""
+    if frame is None or isinstance(name, str) or name not in frame.columns:
+        return name
+    return str(name)
+
+
+def pandas_frame(source: Any) -> Any:
+    """The source if it is a pandas data frame, whose columns may have names of any kind; else None."""
+    pandas = sys.modules.get("pandas")
+    return source if pandas is not None and isinstance(source, pandas.DataFrame) else None

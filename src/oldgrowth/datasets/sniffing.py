@@ -1,0 +1,92 @@
+"""What a file is, by the end of its name, else by its first bytes; and by which codec it is compressed."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..errors import UnknownSourceError
+from ..surface import Say
+from .files import SourceFile
+
+MAGIC = (
+    (b"PAR1", "parquet"),
+    (b"ARROW1", "arrow"),
+    (b"\xff\xff\xff\xff", "arrow"),
+    (b"\x93NUMPY", "npy"),
+    (b"\x89HDF", "hdf5"),
+)
+ZIP = b"PK\x03\x04"
+CODECS = ((b"\x1f\x8b", "gzip"), (b"BZh", "bz2"), (b"\x28\xb5\x2f\xfd", "zstd"))
+LONGEST = 8  # bytes of these
+# First bytes and endings of files that people have and that cannot be read here.
+FOREIGN = {
+    ".xlsx": "an Excel workbook: save its sheet as CSV",
+    ".xls": "an Excel workbook: save its sheet as CSV",
+    ".ods": "a spreadsheet: save it as CSV",
+    ".json": "JSON: convert it to Parquet or CSV",
+    ".jsonl": "JSON: convert it to Parquet or CSV",
+    ".orc": "ORC: convert it to Parquet",
+    ".avro": "Avro: convert it to Parquet",
+    ".pkl": "a pickle, which is not opened because it can run code: save it as Parquet or .npy",
+    ".pickle": "a pickle, which is not opened because it can run code: save it as Parquet or .npy",
+    ".dta": "a Stata file: convert it to Parquet or CSV",
+    ".sav": "an SPSS file: convert it to Parquet or CSV",
+    ".sas7bdat": "a SAS file: convert it to Parquet or CSV",
+    ".zip": "a zip archive: unpack it first",
+    ".7z": "an archive: unpack it first",
+    ".tar": "an archive: unpack it first",
+    ".og": "a forest saved by oldgrowth, not rows",
+    ".tif": "an image: save its bands as an array (.npy) with a row for each pixel",
+    ".tiff": "an image: save its bands as an array (.npy) with a row for each pixel",
+}
+
+
+def format_of(file: SourceFile, endings: Mapping[str, Sequence[str]]) -> str:
+    """The format of a file; `endings` has those of each format."""
+    name = Path(file.path).name.lower()
+    for kind, ends in endings.items():
+        if name.endswith(tuple(ends)):
+            return kind
+    suffix = next((end for end in FOREIGN if name.endswith(end)), None)
+    if suffix is not None:
+        raise UnknownSourceError(file.path, f"it is {FOREIGN[suffix]}")
+    begin = first_bytes(file)
+    for magic, kind in MAGIC:
+        if begin.startswith(magic):
+            return kind
+    if begin.startswith(ZIP):
+        refuse_foreign_zip(file)
+        return "npz"
+    codec = codec_of(begin)
+    packed = f"it is compressed by {codec}, and " if codec else ""
+
+    def what(say: Say) -> str:
+        return (
+            f"{packed}its format is not known by its name; give {say('format')}, one of {', '.join(endings)}"
+        )
+
+    raise UnknownSourceError(file.path, what)
+
+
+def first_bytes(file: SourceFile, count: int = LONGEST) -> bytes:
+    with file.blamed("a file"), file.open() as source:
+        return source.read(count)
+
+
+def codec_of(begin: bytes) -> str | None:
+    """The codec that compressed a file, by its first bytes."""
+    return next((codec for magic, codec in CODECS if begin.startswith(magic)), None)
+
+
+def refuse_foreign_zip(file: SourceFile) -> None:
+    """Workbooks and archives of other files are zip files too, but no arrays of NumPy."""
+    with file.blamed("a zip file"), file.open() as source, zipfile.ZipFile(source) as archive:
+        names = archive.namelist()
+    if any(name.endswith(".npy") for name in names):
+        return
+    if any(name.startswith("xl/") for name in names):
+        raise UnknownSourceError(file.path, f"it is {FOREIGN['.xlsx']}")
+    held = f" of {names[0]}" if len(names) == 1 else ""
+    raise UnknownSourceError(file.path, f"it is a zip archive{held}, not of NumPy's arrays: unpack it first")
