@@ -89,8 +89,6 @@ def checked_features(features: Any, frame: Any = None) -> Any:
     for name in names:
         if isinstance(name, bool | np.bool_) or not isinstance(name, str | int | np.integer):
             raise ParameterError("features", names, f"names or numbers of columns, and {name!r} is neither")
-    if not names:
-        raise ParameterError("features", names, "the names of at least one column")
     return [int(name) if isinstance(name, np.integer) else name for name in names]
 
 
