@@ -1,6 +1,7 @@
 """The command `oldgrowth`. Each subcommand reads its options here and does its work in a module of its own.
 
-Exit codes: 0 done, 1 failed (one sentence on standard error), 2 wrong usage, 130 interrupted.
+Exit codes: 0 done, 1 failed (one sentence on standard error), 2 wrong usage, 130 interrupted. SIGTERM and
+SIGHUP end a command as Ctrl-C does, with nothing half-written left; the process then ends by the signal.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from .datasets.columns import AllBut
 from .errors import CheckpointError, MemoryLimitError, ParameterError, SpillDirectoryError
 from .picture import SUFFIXES
 from .scene import MIN_SIDE
+from .signals import Terminated, ended_by_signals
 
 FAILED, INTERRUPTED = 1, 130
 # What these say of parameters is put in terms of options. Others may name columns, which are left alone.
@@ -236,7 +238,7 @@ def demo(size: int, trees: int, memory_limit: int, seed: int, output: Path) -> N
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     state = State()
-    with warnings.catch_warnings():
+    with ended_by_signals(), warnings.catch_warnings():
         warnings.showwarning = _warn  # a sentence, without the line of code it comes from
         return _run(arguments, state)
 
@@ -252,7 +254,8 @@ def _run(arguments: Sequence[str] | None, state: State) -> int:
         error.show()
         return error.exit_code
     except click.Abort as abort:
-        click.echo("oldgrowth: interrupted.", err=True)
+        ended = isinstance(abort.__context__, Terminated)
+        click.echo(f"oldgrowth: {f'ended by {abort.__context__}' if ended else 'interrupted'}.", err=True)
         for note in getattr(abort.__context__, "__notes__", []):
             if "checkpoint_dir=" in note:  # the way on, which a quiet fit has not said
                 click.echo(f"oldgrowth: {in_options(note)}", err=True)

@@ -408,12 +408,6 @@ class SpillFullError(SpillDirectoryError):
 class LeftoverWarning(UserWarning):
     """Files of a fit could not be removed; what was trained is not affected."""
 
-    def __init__(self, directory: object, path: object, reason: object) -> None:
-        super().__init__(
-            f"{path or directory} could not be removed: {reason}. The forest is not affected, but files of "
-            f"the fit are left in {directory}: remove them."
-        )
-
 
 class DirectoryInUseError(OldgrowthError):
     """Another process works in the checkpoint directory."""

@@ -34,6 +34,7 @@ from .plan import Plan
 from .report import FitReport, Recorder
 from .rounds import Round, as_begun, distribute_round
 from .sample import Sampled, sample
+from .signals import ended_by_signals
 from .space import Space
 from .split_large import split_large_buckets
 from .subset_store import SubsetStore
@@ -70,6 +71,7 @@ def fit_forest(
     expect_means(narrowest, expected, rows, limits, chunk_rows)
     recorder = Recorder(verbose, limits.memory)
     with (
+        ended_by_signals(),
         _told_how_to_resume(recorder, limits.checkpoint_dir),
         Space(limits.spill_dir, limits.checkpoint_dir, keep_checkpoint) as space,
         workers(expected.n_jobs) as pool,

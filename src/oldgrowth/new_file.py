@@ -10,12 +10,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from .signals import ended_by_signals
+
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextlib.contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write, which gets its name when the block ends well; otherwise nothing is left of it."""
+    with ended_by_signals():
+        yield from _new_file(path)
+
+
+def _new_file(path: Path) -> Iterator[BinaryIO]:
     final = Path(os.path.realpath(path))  # a link stays a link
     name = ""
     try:

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from . import _core
 from .errors import DirectoryInUseError, LeftoverWarning, SpillDirectoryError, SpillFullError
+from .signals import uninterrupted
 from .spill_file import OpenFiles, SpillFile
 
 _PREFIX = "oldgrowth-spill-"
@@ -146,6 +147,10 @@ class Workspace:
 
         Whatever fails here, a fit that is finished is kept, and the error of one that failed is the one seen.
         """
+        with uninterrupted():
+            self._close(finished)
+
+    def _close(self, finished: bool) -> None:
         for file in self._nameless:
             file.close()
         self.open_files.close_all()
@@ -180,6 +185,17 @@ class Workspace:
 def spill_space(spill_dir: Path | None) -> Iterator[Workspace]:
     """A new private directory in `spill_dir`, or in the system's place for temporary files."""
     parent = Path(tempfile.gettempdir()) if spill_dir is None else spill_dir
+    space = None
+    try:
+        with uninterrupted():
+            space = _new_space(parent)
+        yield space
+    finally:
+        if space is not None:
+            space.close(finished=True)
+
+
+def _new_space(parent: Path) -> Workspace:
     path = None
     try:
         parent.mkdir(parents=True, exist_ok=True)
@@ -193,12 +209,8 @@ def spill_space(spill_dir: Path | None) -> Iterator[Workspace]:
             f"spill_dir={str(parent)!r} cannot be used: {error.strerror}. "
             "Choose a directory that can be written to."
         ) from error
-    assert lock is not None and path is not None
-    space = Workspace(path, lock, lasting=False)
-    try:
-        yield space
-    finally:
-        space.close(finished=True)
+    assert lock is not None
+    return Workspace(path, lock, lasting=False)
 
 
 @contextmanager
@@ -318,9 +330,12 @@ def _remove_tree(path: Path) -> None:
 
 def _tell_of_leftovers(path: Path, error: OSError) -> None:
     """Warn, unless a warning is an error and would hide the one that a fit ends with."""
-    what = LeftoverWarning(path, error.filename, error.strerror)
+    what = (
+        f"{error.filename or path} could not be removed: {error.strerror}. The forest is not affected, but "
+        f"files of the fit are left in {path}: remove them."
+    )
     failed = error.__context__
     if failed is not None:
-        failed.add_note(str(what))
+        failed.add_note(what)
     with suppress(LeftoverWarning) if failed is not None else nullcontext():
-        warnings.warn(what, stacklevel=2)
+        warnings.warn(what, LeftoverWarning, stacklevel=2)
