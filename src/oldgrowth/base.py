@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,20 +15,22 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .array_rows import ArrayRows
+from .checks import hard_votes
 from .datasets.base import Batch, Dataset
 from .errors import DataError
-from .export_onnx import onnx_model
-from .export_treelite import treelite_model
+from .exportable import Exportable
 from .fit import Fitted, fit_forest
 from .forest import Forest
 from .means import limits_of
-from .model_file import write_model
+from .memory import check_memory_limit
 from .narrow_frame import narrow_frame
 from .oob_scores import OobScorer
-from .params import Planner, jobs_of
+from .parameter_names import refuse_unknown
+from .params import Planner, check_jobs, jobs_of
 from .predict import ROWS_WORTH_A_THREAD, apply, predict_sums
 from .refit import whole_or_not_at_all
 from .report import FitReport
+from .scores import refuse_other_kinds
 from .streamed_rows import StreamedRows
 from .streaming import columns_for, must_let_go, predict_batches, room_for, targets_of
 from .training_rows import TrainingRows
@@ -37,7 +39,7 @@ from .training_rows import TrainingRows
 _AS_IT_IS: dict[str, Any] = {"dtype": "numeric", "ensure_all_finite": False}
 
 
-class _ForestBase(BaseEstimator):
+class _ForestBase(Exportable, BaseEstimator):
     """What all forests share: checking the data, fitting, walking the trees."""
 
     _random_thresholds = False
@@ -46,6 +48,12 @@ class _ForestBase(BaseEstimator):
     fit_report_: FitReport
     oob_score_: float
     n_features_in_: int
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, by the names that they have in the constructor."""
+        refuse_unknown(type(self), params, self.get_params())
+        super().set_params(**params)
+        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -60,6 +68,7 @@ class _ForestBase(BaseEstimator):
 
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
         """The number of the leaf that each row reaches in each tree, of shape (n_samples, n_estimators)."""
+        self._check_use()
         if isinstance(X, Dataset):
             check_is_fitted(self, "forest_")
             dataset = columns_for(X, self.n_features_in_, self._names())
@@ -73,96 +82,10 @@ class _ForestBase(BaseEstimator):
         let_go = must_let_go(self.forest_, self.memory_limit)
         return apply(self.forest_, x, self._jobs(len(x)), self._names(), let_go)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Save the fitted forest to a file that `oldgrowth.load` reads, here or elsewhere.
-
-        The file appears whole or not at all. It holds no code and is checked when it is read. The out-of-bag
-        predictions of single rows are not in it, nor a metric given as `oob_score`, nor a `random_state` that
-        is a generator.
-
-        Parameters
-        ----------
-        path : str or path
-            Where to write; what is there is replaced.
-
-        Examples
-        --------
-        >>> import oldgrowth, tempfile
-        >>> from sklearn.datasets import load_iris
-        >>> X, y = load_iris(return_X_y=True)
-        >>> model = oldgrowth.RandomForestClassifier(n_estimators=8, random_state=0).fit(X, y)
-        >>> path = tempfile.mkdtemp() + "/forest.og"
-        >>> model.save(path)
-        >>> oldgrowth.load(path).classes_
-        array([0, 1, 2])
-        """
-        check_is_fitted(self, "forest_")
-        write_model(path, self)
-
-    def to_sklearn(self) -> Any:
-        """The same forest as a fitted scikit-learn estimator, for the tools that want one.
-
-        `predict`, `predict_proba` and the leaves that rows reach are the same, missing values included. A
-        subset forest becomes a random forest; with `voting="hard"` each leaf has its majority alone. It takes
-        9 or more times the memory, and is refused if that is beyond `memory_limit`.
-
-        Our nodes do not keep how many rows they had, nor the values of inner nodes. What needs them is
-        refused or NaN, never made up: `feature_importances_` of the other forest (take those of this one),
-        impurities, contributions by treeinterpreter, `partial_dependence(method="recursion")` (take "brute"),
-        and shap without a background set. `shap.TreeExplainer(model, data=background)` is right: it counts
-        the rows of the background, which should be float32.
-
-        Returns
-        -------
-        RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier or ExtraTreesRegressor
-            Of `sklearn.ensemble`.
-
-        Examples
-        --------
-        >>> from oldgrowth import RandomForestClassifier
-        >>> from sklearn.datasets import load_iris
-        >>> X, y = load_iris(return_X_y=True)
-        >>> model = RandomForestClassifier(n_estimators=8, random_state=0).fit(X, y)
-        >>> bool((model.to_sklearn().predict_proba(X) == model.predict_proba(X)).all())
-        True
-        """
-        from .export_sklearn import sklearn_forest
-
-        check_is_fitted(self, "forest_")
-        return sklearn_forest(self)
-
-    def to_treelite(self) -> Any:
-        """The same forest as a `treelite.Model`; needs the extra `export`.
-
-        It predicts values, or probabilities in the order of `classes_`, which it does not know. Give it rows
-        as float32: treelite does not round others, so that a value close to a threshold may go another way.
-        Refused with a single class, and beyond treelite's 2**31 - 1 nodes in a tree or `memory_limit`.
-
-        Returns
-        -------
-        treelite.Model
-        """
-        check_is_fitted(self, "forest_")
-        return treelite_model(self)
-
-    def to_onnx(self, path: str | PathLike[str] | None = None) -> Any:
-        """The same forest as an ONNX model; needs the extra `export`.
-
-        The input `X` is float32, NaN where a value is missing. A classifier has the outputs `label` and
-        `probabilities`, a regressor `prediction`, in float32: where two classes are closer than that can
-        tell, the label may be the other one. Refused beyond the 2 GB of an ONNX file.
-
-        Parameters
-        ----------
-        path : str or path, optional
-            Where to save it, too; what is there is replaced.
-
-        Returns
-        -------
-        onnx.ModelProto
-        """
-        check_is_fitted(self, "forest_")
-        return onnx_model(self, path)
+    def _check_use(self) -> None:
+        """Refuse bad values of what predictions depend on, even where these rows do not need them."""
+        check_jobs(self.n_jobs)
+        check_memory_limit(self.memory_limit)
 
     def _jobs(self, n_rows: int) -> int:
         """Threads for these rows; counting the cores takes longer than predicting a row."""
@@ -195,6 +118,7 @@ class _ForestBase(BaseEstimator):
         )
 
     def _sums(self, X: Any, hard: bool = False) -> npt.NDArray[np.float64]:
+        self._check_use()
         if isinstance(X, Dataset):
             return np.concatenate([sums for _, sums in self._summed(X, hard)])
         x = self._check_rows(X)
@@ -204,6 +128,7 @@ class _ForestBase(BaseEstimator):
     def _summed(self, dataset: Dataset, hard: bool) -> Iterator[tuple[Batch, npt.NDArray[np.float64]]]:
         """The batches of a dataset, each with the sums over the trees."""
         check_is_fitted(self, "forest_")
+        self._check_use()
         dataset = columns_for(dataset, self.n_features_in_, self._names())
         room = room_for(self.forest_, self.memory_limit)
         return predict_batches(self.forest_, dataset, room, jobs_of(self.n_jobs), hard)
@@ -229,11 +154,7 @@ class _ForestBase(BaseEstimator):
         return x, y, None if np.all(weights == 1) else weights
 
     def _streamed(self, dataset: Dataset, y: Any, sample_weight: Any, classification: bool) -> StreamedRows:
-        for name, given in (("y", y), ("sample_weight", sample_weight)):
-            if given is not None:
-                raise DataError(
-                    f"{name} must not be given with a dataset, which has its own: see open_dataset."
-                )
+        _refuse_with_a_dataset(y, sample_weight)
         self.n_features_in_ = dataset.n_features
         if dataset.feature_names is not None:
             self.feature_names_in_ = np.array(dataset.feature_names, dtype=object)
@@ -263,6 +184,12 @@ class _ForestBase(BaseEstimator):
         return means
 
 
+def _refuse_with_a_dataset(y: Any, sample_weight: Any) -> None:
+    for name, given in (("y", y), ("sample_weight", sample_weight)):
+        if given is not None:
+            raise DataError(f"{name} must not be given with a dataset, which has its own: see open_dataset.")
+
+
 def _refuse_paths(X: Any) -> None:
     if isinstance(X, str | PathLike):
         raise DataError(f"X is a path: open it first, as in open_dataset({str(X)!r}, target=...).")
@@ -274,12 +201,18 @@ def _refuse_paths(X: Any) -> None:
         )
 
 
+def _given(y: Any, what: str) -> Any:
+    if y is None:
+        raise DataError(f"y is missing: a score needs the {what} of the rows.")
+    return y
+
+
 class Classifier(ClassifierMixin, _ForestBase):
     classes_: npt.NDArray[Any]
     oob_decision_function_: npt.NDArray[np.float64]
 
     @whole_or_not_at_all
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Classifier:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit a forest to the rows of X and their labels.
 
         Parameters
@@ -311,7 +244,7 @@ class Classifier(ClassifierMixin, _ForestBase):
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """The mean over the trees of each class's share in the leaf, or share of votes if voting='hard'."""
-        sums = self._sums(X, hard=self.voting == "hard")
+        sums = self._sums(X, hard_votes(self))
         return sums / self.forest_.n_trees
 
     def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
@@ -321,7 +254,7 @@ class Classifier(ClassifierMixin, _ForestBase):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of the highest probability for each row."""
-        hard = self.voting == "hard"
+        hard = hard_votes(self)
         if isinstance(X, Dataset):
             best = np.concatenate([sums.argmax(axis=1) for _, sums in self._summed(X, hard)])
         else:
@@ -330,12 +263,17 @@ class Classifier(ClassifierMixin, _ForestBase):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The accuracy on rows with their labels, or on a dataset that has them."""
+        check_is_fitted(self, "forest_")
         if not isinstance(X, Dataset):
+            refuse_other_kinds(_given(y, "labels"), self.classes_)
             return float(super().score(X, y, sample_weight))
+        _refuse_with_a_dataset(y, sample_weight)
         right = total = 0.0
-        for batch, sums in self._summed(X, self.voting == "hard"):
+        for batch, sums in self._summed(X, hard_votes(self)):
             weights = np.ones(len(sums)) if batch.weights is None else batch.weights
-            hit = targets_of(batch, X) == self.classes_.take(sums.argmax(axis=1))
+            labels = targets_of(batch, X)
+            refuse_other_kinds(labels, self.classes_)
+            hit = labels == self.classes_.take(sums.argmax(axis=1))
             right, total = right + float(weights[hit].sum()), total + float(weights.sum())
         if total == 0:
             raise DataError("There is no row to score: all weights are zero.")
@@ -346,7 +284,7 @@ class Regressor(RegressorMixin, _ForestBase):
     oob_prediction_: npt.NDArray[np.float64]
 
     @whole_or_not_at_all
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Regressor:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit a forest to the rows of X and their values.
 
         Parameters
@@ -376,12 +314,16 @@ class Regressor(RegressorMixin, _ForestBase):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """R2 on rows with their values, or on a dataset that has them."""
+        check_is_fitted(self, "forest_")
         if not isinstance(X, Dataset):
+            refuse_other_kinds(_given(y, "values"))
             return float(super().score(X, y, sample_weight))
+        _refuse_with_a_dataset(y, sample_weight)
         guesses, targets, weights = [], [], []
         for batch, sums in self._summed(X, hard=False):
             guesses.append(sums[:, 0] / self.forest_.n_trees)
             targets.append(targets_of(batch, X))
+            refuse_other_kinds(targets[-1])
             weights.append(np.ones(len(sums)) if batch.weights is None else batch.weights)
         return float(
             r2_score(*map(np.concatenate, (targets, guesses)), sample_weight=np.concatenate(weights))

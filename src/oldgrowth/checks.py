@@ -40,6 +40,14 @@ def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
     raise ParameterError(name, value, f"one of {listed}" if len(choices) > 1 else listed)
 
 
+def hard_votes(estimator: Any) -> bool:
+    """Whether each tree of a forest votes for one class; regressors have no such parameter."""
+    voting = getattr(estimator, "voting", "soft")
+    if type(voting) is str and voting in ("soft", "hard"):  # single rows are predicted in microseconds
+        return voting == "hard"
+    return one_of("voting", voting, ("soft", "hard")) == "hard"
+
+
 def flag(name: str, value: Any) -> bool:
     if isinstance(value, bool | np.bool_):
         return bool(value)

@@ -43,6 +43,13 @@ class ParameterError(OldgrowthError):
         super().__init__(message)
 
 
+class UnknownParameterError(OldgrowthError, TypeError):
+    """An estimator does not have a parameter of this name."""
+
+    def __init__(self, estimator: str, name: str, way: str) -> None:
+        super().__init__(f"{estimator} has no parameter {name}: {way}{'' if way.endswith('?') else '.'}")
+
+
 class DataError(OldgrowthError):
     """The rows, targets or weights cannot be learned from."""
 

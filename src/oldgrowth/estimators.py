@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any
 
 from .base import Classifier, Regressor, store_params
+from .parameter_names import names_checked
 
 
 class RandomForestClassifier(Classifier):
@@ -108,6 +109,7 @@ class RandomForestClassifier(Classifier):
     True
     """
 
+    @names_checked
     def __init__(
         self,
         n_estimators: int = 100,
@@ -236,6 +238,7 @@ class RandomForestRegressor(Regressor):
     True
     """
 
+    @names_checked
     def __init__(
         self,
         n_estimators: int = 100,
@@ -368,6 +371,7 @@ class ExtraTreesClassifier(Classifier):
 
     _random_thresholds = True
 
+    @names_checked
     def __init__(
         self,
         n_estimators: int = 100,
@@ -496,6 +500,7 @@ class ExtraTreesRegressor(Regressor):
 
     _random_thresholds = True
 
+    @names_checked
     def __init__(
         self,
         n_estimators: int = 100,
@@ -607,6 +612,7 @@ class SubsetForestClassifier(Classifier):
     True
     """
 
+    @names_checked
     def __init__(
         self,
         n_estimators: int = 100,
@@ -707,6 +713,7 @@ class SubsetForestRegressor(Regressor):
     True
     """
 
+    @names_checked
     def __init__(
         self,
         n_estimators: int = 100,

@@ -20,9 +20,9 @@ from .whole_trees import WholeTree, trees_of, whole_sizes
 # What the other forest does not take over: threads would add up the trees in any order, so that the last bit
 # of a prediction varies, and there are no out-of-bag predictions.
 _NOT_TAKEN = {"n_jobs", "oob_score"}
-# Our nodes do not keep how many rows they had. What is computed from made-up counts looks right and is not: so
-# shap is made to refuse (it wants positive weights) or to give NaN, and scikit-learn's partial_dependence by
-# recursion to refuse.
+# Our nodes do not keep how many rows they had. What is computed from made-up counts looks right and is not:
+# so shap is made to refuse (it wants positive weights) or to give NaN, and scikit-learn's partial_dependence
+# by recursion to refuse.
 _UNKNOWN_WEIGHT = -np.inf
 # Bytes of a node, beside its values, while its tree is taken apart; and copies of the values.
 _AT_WORK, _COPIES = 200, 2

@@ -42,6 +42,12 @@ def memory_limit_of(value: Any) -> int:
     return size_of("memory_limit", value, total_memory())
 
 
+def check_memory_limit(value: Any) -> None:
+    """Refuse a bad limit without asking the system."""
+    if not (isinstance(value, str) and value == "auto"):
+        size_of("memory_limit", value, 1)
+
+
 def human_bytes(n: float) -> str:
     for unit in ("B", "kB", "MB", "GB"):
         if n < 1000:

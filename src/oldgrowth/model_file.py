@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,9 @@ from .errors import (
 from .forest import ARRAYS, Forest
 from .model_meta import describe, restore, shape_of
 from .new_file import new_file
+
+if TYPE_CHECKING:  # they import this module
+    from .base import Classifier, Regressor
 
 VERSION = 1
 PAGE = 4096
@@ -205,7 +208,7 @@ def read_model(path: str | os.PathLike[str], mmap: bool = True) -> Model:
     return Model(forest, meta, sections, size)
 
 
-def load(path: str | os.PathLike[str], mmap: bool = True) -> Any:
+def load(path: str | os.PathLike[str], mmap: bool = True) -> Classifier | Regressor:
     """The fitted estimator that was saved to `path`.
 
     Parameters
@@ -230,7 +233,7 @@ def load(path: str | os.PathLike[str], mmap: bool = True) -> Any:
     return restored(path, read_model(path, mmap))
 
 
-def restored(path: str | os.PathLike[str], model: Model) -> Any:
+def restored(path: str | os.PathLike[str], model: Model) -> Classifier | Regressor:
     """The estimator of a file that was read."""
     try:
         return restore(model.meta, model.forest)

@@ -79,10 +79,14 @@ def seed_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(0, 2**31 - 1, dtype=np.int64))
 
 
+def check_jobs(n_jobs: Any) -> None:
+    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
+        raise ParameterError("n_jobs", n_jobs, "a whole number other than 0, or None")
+
+
 def jobs_of(n_jobs: Any) -> int:
     """The number of threads, as joblib counts them."""
-    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
-        raise ParameterError("n_jobs", n_jobs, "a whole number other than 0, or None")
+    check_jobs(n_jobs)
     return int(effective_n_jobs(n_jobs))
 
 

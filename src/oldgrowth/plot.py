@@ -13,10 +13,11 @@ import numpy.typing as npt
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from .checks import hard_votes
 from .datasets.base import Dataset
 from .errors import DataError, MissingExtraError, NoBucketRowsError, ParameterError
 from .report import KEPT_BUCKETS
-from .scores import Confusion
+from .scores import Confusion, refuse_other_kinds
 from .streaming import targets_of
 from .tree_layout import TreeLayout, lay_out
 
@@ -327,11 +328,14 @@ def _confusion(forest: Any, X: Any, y: Any) -> Confusion:
     if isinstance(X, Dataset):
         if y is not None:
             raise DataError("y must not be given with a dataset, which has its own: see open_dataset.")
-        for batch, sums in forest._summed(X, forest.voting == "hard"):
-            counted.add(targets_of(batch, X), sums.argmax(axis=1))
+        for batch, sums in forest._summed(X, hard_votes(forest)):
+            labels = targets_of(batch, X)
+            refuse_other_kinds(labels, forest.classes_)
+            counted.add(labels, sums.argmax(axis=1))
         return counted
     if y is None:
         raise DataError("y is missing: a confusion matrix needs the labels of the rows.")
+    refuse_other_kinds(y, forest.classes_)
     labels, predicted = column_or_1d(y), forest.predict(X)
     check_consistent_length(labels, predicted)
     counted.add(labels, np.searchsorted(forest.classes_, predicted))

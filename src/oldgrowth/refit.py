@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-_Fitted = TypeVar("_Fitted")
+_Fit = TypeVar("_Fit", bound=Callable[..., Any])
 
 
-def whole_or_not_at_all(fit: Callable[..., _Fitted]) -> Callable[..., _Fitted]:
+def whole_or_not_at_all(fit: _Fit) -> _Fit:
     """A fit that fails leaves the estimator as it was; one that succeeds, nothing of an earlier one."""
 
     @wraps(fit)
-    def wrapped(self: Any, *args: Any, **kwargs: Any) -> _Fitted:
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(self))
         for name in before:
             if name.endswith("_") and not name.startswith("__"):
@@ -25,4 +25,4 @@ def whole_or_not_at_all(fit: Callable[..., _Fitted]) -> Callable[..., _Fitted]:
             vars(self).update(before)
             raise
 
-    return wrapped
+    return cast(_Fit, wrapped)

@@ -2,14 +2,49 @@
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .datasets.labels import CodedLabels, Labels
+from .errors import DataError
 
 _MOST_UNKNOWN = 10_000  # labels that are told apart; the wrong column would fill the memory
+
+
+def refuse_other_kinds(y: Any, classes: npt.NDArray[Any] | None = None) -> None:
+    """Refuse targets that can equal no prediction: text where the forest knows numbers, or the reverse.
+
+    Without `classes` it predicts numbers.
+    """
+    known = {"numbers": None} if classes is None else _kinds(classes)
+    for kind, example in _kinds(np.asarray(y)).items():
+        if known and kind not in known:
+            trained, one = next(iter(known.items()))
+            such_as = "" if classes is None else f", such as {one!r:.60}"
+            raise DataError(
+                f"The rows to score have {kind} as their target, such as {example!r:.60}, but the forest was "
+                f"trained on {trained}{such_as}: convert one into the other."
+            )
+
+
+def _kinds(labels: npt.NDArray[Any]) -> dict[str, Any]:
+    """What labels there are, text or numbers, each with an example."""
+    labels = labels.reshape(-1)
+    if labels.dtype.kind != "O":
+        return {_kind(value): value for value in labels[:1].tolist()}
+    examples = {type(value): value for value in labels.tolist()}
+    return {_kind(value): value for value in examples.values()}
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "missing values"
+    if isinstance(value, Number | np.bool_):
+        return "numbers"
+    return "text" if isinstance(value, str) else type(value).__name__
 
 
 class Confusion:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .checks import hard_votes
 from .forest import Forest
 
 Ints = npt.NDArray[np.int64]
@@ -51,7 +52,7 @@ class WholeTree:
 
 def trees_of(estimator: Any) -> Iterator[WholeTree]:
     """Trees whose mean is what the estimator predicts, by shares or by votes."""
-    return whole_trees(estimator.forest_, hard=getattr(estimator, "voting", "soft") == "hard")
+    return whole_trees(estimator.forest_, hard=hard_votes(estimator))
 
 
 def whole_trees(forest: Forest, hard: bool = False) -> Iterator[WholeTree]:

@@ -14,6 +14,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
+from ..checks import hard_votes
 from ..datasets import open_dataset
 from ..datasets.base import Batch, Dataset
 from ..errors import DataError, MemoryLimitError
@@ -116,7 +117,7 @@ class Predictor:
         work = work or Work(None, memory_limit_of("auto"), None, quiet=True)
         self._model = model
         self._jobs = jobs_of(model.n_jobs if work.jobs is None else work.jobs)
-        self._hard = getattr(model, "voting", "soft") == "hard"
+        self._hard = hard_votes(model)
         known = [rows for rows in (work.batch_rows, n_rows) if rows is not None]
         least = least_memory(model.forest_, min(known) if work.batch_rows else None)
         if work.memory_limit < least:
