@@ -21,6 +21,7 @@ from oldgrowth.errors import (
     MissingExtraError,
     NoDataError,
     ParameterError,
+    SameRoleError,
     UnknownSourceError,
 )
 
@@ -157,7 +158,7 @@ def test_roles_that_do_not_fit(tmp_path):
     path = write(tmp_path / "a.parquet", a=[1], b=[1])
     with pytest.raises(DuplicateColumnError, match="named twice"):
         open_dataset(path, features=["a", "a"])
-    with pytest.raises(DuplicateColumnError, match="both a feature and"):
+    with pytest.raises(SameRoleError, match="both a feature and"):
         open_dataset(path, features=["a", "b"], target="a")
     with pytest.raises(DuplicateColumnError, match="more than once"):
         open_dataset(pa.Table.from_arrays([pa.array([1]), pa.array([1])], ["a", "a"]))

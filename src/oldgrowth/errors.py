@@ -206,6 +206,25 @@ class DamagedFileError(DataError):
         )
 
 
+class OtherFilesError(DataError):
+    """An HDF5 file that keeps values in other files, which may be any file of the machine."""
+
+    def __init__(self, where: str, other: str) -> None:
+        super().__init__(
+            lambda say: (
+                f"{where} keeps its values in another file ({other}), which is read only if you allow it "
+                f"with {say('external_files', True)}: a file can name any other file of this machine."
+            )
+        )
+
+
+class MissingValuesError(DataError):
+    """An HDF5 dataset with values that are nowhere, for which zeros would be read."""
+
+    def __init__(self, where: str, what: str) -> None:
+        super().__init__(f"{where} {what}: zeros would be read where values are missing.")
+
+
 class ReadError(DataError):
     """A source that is no file failed while it was read."""
 
@@ -301,6 +320,13 @@ class DuplicateColumnError(DataError):
                 f"Column {column!r} of {where} {what}: rename it or leave it out with {say('features')}."
             )
         )
+
+
+class SameRoleError(DataError):
+    """One column as target and as weight, or as one of them and a feature."""
+
+    def __init__(self, column: object, where: str, what: str) -> None:
+        super().__init__(f"Column {column!r} of {where} {what}: a column can have one role only.")
 
 
 class ColumnTypeError(DataError):

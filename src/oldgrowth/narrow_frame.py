@@ -75,7 +75,7 @@ def _can_be_viewed(frame: Any) -> bool:
 
 def _narrowest(dtypes: list[np.dtype[Any]]) -> np.dtype[Any]:
     """A type for all these, but none wider than float32, in which the forest compares values."""
-    common = np.result_type(*dtypes)
+    common = np.result_type(*set(dtypes))
     return common if common.itemsize <= 4 else np.dtype(np.float32)
 
 

@@ -82,11 +82,23 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--missing", multiple=True, metavar="TEXT", help="Text of missing values in CSV; may be repeated."
     )
+    @click.option(
+        "--external-files", is_flag=True, default=None, help="HDF5 files may have values in others."
+    )
     @functools.wraps(command)
     def with_source(
-        format: str | None, delimiter: str | None, missing: tuple[str, ...], **options: Any
+        format: str | None,
+        delimiter: str | None,
+        missing: tuple[str, ...],
+        external_files: bool | None,
+        **options: Any,
     ) -> Any:
-        given = {"format": format, "delimiter": delimiter, "missing": list(missing) or None}
+        given = {
+            "format": format,
+            "delimiter": delimiter,
+            "missing": list(missing) or None,
+            "external_files": external_files,
+        }
         reading = {name: value for name, value in given.items() if value is not None}
         return command(reading=reading, **options)
 

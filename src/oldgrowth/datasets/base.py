@@ -18,12 +18,14 @@ import pyarrow as pa
 from .. import _core
 from ..errors import (
     ChangedSourceError,
+    DuplicateColumnError,
     InfiniteValueError,
     MissingColumnError,
     NamelessColumnsError,
     NoDataError,
     ParameterError,
 )
+from .columns import first_twice
 from .labels import CodedLabels, Labels, join_labels
 
 # Values are float32; whoever can read bytes too gets them where all values of a batch are of type uint8.
@@ -199,6 +201,8 @@ class Dataset(ABC):
             raise ParameterError("rows", rows, "at least 1")
         if start < 0 or (self.n_rows is not None and start > self.n_rows):
             raise ParameterError("start", start, "the number of a row")
+        if isinstance(carry, str):
+            raise ParameterError("carry", carry, "a list of names of columns")
         self._check_names(carry)
         return self._batches(rows, start, tuple(carry), keep_bytes)
 
@@ -238,18 +242,23 @@ class Dataset(ABC):
             raise ChangedSourceError(self._where, f"it ended after {end} rows and had {self.n_rows}")
 
     def _check_names(self, names: Sequence[str]) -> None:
-        known = self._column_names()
+        if not names:
+            return
+        columns = self._column_names()
+        known = set(columns)
         for name in names:
             if name not in known:
                 if not known:
                     raise NamelessColumnsError(self._where, f"a choice of column {name!r}")
-                raise MissingColumnError(name, self._where, known)
+                raise MissingColumnError(name, self._where, columns)
 
     def select(self, features: Sequence[str]) -> Dataset:
         """Return the same rows with these columns as features, in this order."""
+        if isinstance(features, str) or not len(features):
+            raise ParameterError("features", features, "a list with the names of at least one column")
         self._check_names(features)
-        if not features:
-            raise ParameterError("features", features, "the names of at least one column")
+        if (twice := first_twice(features)) is not None:
+            raise DuplicateColumnError(twice, self._where, "is named twice in features")
         chosen = copy.copy(self)
         chosen._use_features(tuple(features))
         chosen.feature_names = tuple(features)

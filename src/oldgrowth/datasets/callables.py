@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ..errors import (
     BatchError,
     ChangedSourceError,
+    DuplicateColumnError,
     FailedBatchError,
     NoDataError,
     OldgrowthError,
@@ -19,6 +20,7 @@ from ..errors import (
     ParameterError,
 )
 from .base import Dataset
+from .columns import first_twice
 from .matrix import MatrixPiece
 
 Parts = tuple[npt.NDArray[Any], npt.NDArray[Any] | None, npt.NDArray[Any] | None]
@@ -45,8 +47,10 @@ class CallableDataset(Dataset):
         self.n_rows = None
         self.nbytes = None
         self.feature_names = None if features is None else tuple(features)
-        if features is not None and (isinstance(features, str) or len(set(features)) != self.n_features):
+        if features is not None and (isinstance(features, str) or len(features) != self.n_features):
             raise ParameterError("features", features, f"{self.n_features} names, one for each column of X")
+        if features is not None and (twice := first_twice(features)) is not None:
+            raise DuplicateColumnError(twice, "the callable", "is named twice in features")
         self._places = {name: i for i, name in enumerate(self.feature_names or ())}
         self._columns: npt.NDArray[np.intp] | None = None
         self._begin = _checksum(self._first)

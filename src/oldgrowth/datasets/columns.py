@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from ..errors import (
     MissingColumnError,
     NoDataError,
     ParameterError,
+    SameRoleError,
 )
 from .labels import type_class
 
@@ -53,12 +54,14 @@ def choose_columns(
     assert target is None or isinstance(target, str)
     assert weight is None or isinstance(weight, str)
     check_unique(schema, where)
+    known = set(schema.names)
     left_out = features if isinstance(features, AllBut) else ()
     for name in left_out:
-        if name not in schema.names:
+        if name not in known:
             raise MissingColumnError(name, where, schema.names)
     if features is None or isinstance(features, AllBut):
-        chosen = tuple(name for name in schema.names if name not in (target, weight, *left_out))
+        not_features = {target, weight, *left_out}
+        chosen = tuple(name for name in schema.names if name not in not_features)
     else:
         chosen = tuple(features)
     columns = Columns(chosen, target, weight, features is None)
@@ -66,26 +69,36 @@ def choose_columns(
     return columns
 
 
-def check_unique(schema: pa.Schema, where: str) -> None:
+def first_twice(names: Iterable[str]) -> str | None:
+    """The first name that occurred before."""
     seen: set[str] = set()
-    for name in schema.names:
+    for name in names:
         if name in seen:
-            raise DuplicateColumnError(name, where)
+            return name
         seen.add(name)
+    return None
+
+
+def check_unique(schema: pa.Schema, where: str) -> None:
+    if (twice := first_twice(schema.names)) is not None:
+        raise DuplicateColumnError(twice, where)
 
 
 def check_columns(schema: pa.Schema, columns: Columns, where: str) -> None:
     """Refuse columns that are missing, named twice or of a type that their role does not allow."""
     if not columns.features:
         raise NoDataError(where, "no column is left to be a feature")
+    if columns.target is not None and columns.target == columns.weight:
+        raise SameRoleError(columns.target, where, "is named both as target and as weight")
+    known = set(schema.names)
     for name in columns.used:
-        if name not in schema.names:
+        if name not in known:
             raise MissingColumnError(name, where, schema.names)
-    for i, name in enumerate(columns.features):
-        if name in columns.features[:i]:
-            raise DuplicateColumnError(name, where, "is named twice in features")
+    if (twice := first_twice(columns.features)) is not None:
+        raise DuplicateColumnError(twice, where, "is named twice in features")
+    for name in columns.features:
         if name in (columns.target, columns.weight):
-            raise DuplicateColumnError(name, where, "is both a feature and target or weight")
+            raise SameRoleError(name, where, "is both a feature and target or weight")
         if type_class(schema.field(name).type) not in NUMBERS:
             raise ColumnTypeError(name, where, schema.field(name).type, "feature")
     if columns.target is not None and type_class(schema.field(columns.target).type) == "other":
@@ -96,16 +109,18 @@ def check_columns(schema: pa.Schema, columns: Columns, where: str) -> None:
 
 def check_same(first: pa.Schema, first_file: str, schema: pa.Schema, file: str, columns: Columns) -> None:
     """Refuse a file whose columns are not those of the first, as far as they are read."""
+    if schema.equals(first):
+        return
     check_unique(schema, file)
-    names = first.names if columns.every else columns.used
-    for name in names:
-        if name not in schema.names:
+    known = set(schema.names)
+    used = columns.used
+    for name in first.names if columns.every else used:
+        if name not in known:
             raise DifferentFilesError(file, name, "is missing; it is in", first_file)
     if columns.every:
-        for name in schema.names:
-            if name not in first.names:
-                raise DifferentFilesError(file, name, "is not in", first_file)
-    for name in columns.used:
+        for name in known.difference(first.names):
+            raise DifferentFilesError(file, name, "is not in", first_file)
+    for name in used:
         found, wanted = schema.field(name).type, first.field(name).type
         if not _alike(found, wanted, name == columns.target):
             raise DifferentFilesError(file, name, f"has the type {found}, but it is {wanted} in", first_file)

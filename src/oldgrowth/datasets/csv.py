@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from ..errors import BadValueError, BrokenLineError, NoDataError, ParameterError
+from ..errors import BadValueError, BrokenLineError, MissingColumnError, NoDataError, ParameterError
+from .columns import AllBut
 from .files import SourceFile
 from .labels import type_class
 from .table_files import FilesDataset
@@ -19,6 +20,7 @@ EXTENSIONS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 BLOCK_BYTES = 1 << 22
 FIRST_LINE = 2  # after the header
 ROW = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
+MOST_EXPLAINED = 20  # columns of text whose first text is looked for: each takes a pass over the file
 COLUMN = re.compile(r"In CSV column #(\d+): ")
 
 
@@ -34,26 +36,30 @@ class CSVDataset(FilesDataset):
         features: Any,
         weight: Any,
         delimiter: str | None = None,
-        missing: Sequence[str] | None = None,
+        missing: Any = None,
         types: dict[str, Any] | None = None,
     ) -> None:
         tabs = files[0].path.lower().endswith((".tsv", ".tsv.gz"))
         if delimiter is not None and len(delimiter) != 1:
             raise ParameterError("delimiter", delimiter, "a single character")
         self._delimiter = delimiter or ("\t" if tabs else ",")
-        self._missing = None if missing is None else list(missing)
+        self._missing = _texts(missing)
         self._given_types = {name: _arrow_type(kind) for name, kind in (types or {}).items()}
         self._headers: dict[str, list[str]] = {}
         self._asked = (target, weight, features)
         super().__init__(files, target, features, weight)
+        known = set(self._schema.names)
+        for name in self._given_types:
+            if name not in known:
+                raise MissingColumnError(name, self._where, self._schema.names)
 
     def _look(self, file: SourceFile) -> tuple[pa.Schema, int | None]:
         with self._explained(file, {}), closing(self._open(file, {}, None)) as reader:
             schema = reader.schema
         self._headers[file.path] = schema.names
-        for field in schema:
-            if type_class(field.type) in ("text", "other") and self._is_feature(field.name):
-                self._check_numbers(file, field.name)
+        text = [field.name for field in schema if type_class(field.type) in ("text", "other")]
+        for name in self._features_of(text)[:MOST_EXPLAINED]:
+            self._check_numbers(file, name)
         return pa.schema([pa.field(field.name, self._type(field)) for field in schema]), None
 
     def _type(self, field: pa.Field) -> pa.DataType:
@@ -65,11 +71,15 @@ class CSVDataset(FilesDataset):
             return pa.string() if kind in ("other", "null") else field.type
         return pa.float64() if kind in ("whole", "null") else field.type
 
-    def _is_feature(self, name: str) -> bool:
+    def _features_of(self, names: list[str]) -> list[str]:
+        """Which of these columns are features whose types nobody gave."""
         target, weight, features = self._asked
-        if name in self._given_types or name in (target, weight):
-            return False
-        return features is None or name in features
+        others = {target, weight, *self._given_types}
+        if isinstance(features, AllBut):
+            others.update(features)
+        elif features is not None:
+            others.update(set(names).difference(features))
+        return [name for name in names if name not in others]
 
     def _check_numbers(self, file: SourceFile, name: str) -> None:
         """A column that begins with a number is one of numbers: name the line that is none, not the type."""
@@ -139,6 +149,16 @@ class CSVDataset(FilesDataset):
     def _name(self, file: SourceFile, types: dict[str, pa.DataType], number: int) -> str:
         names = self._headers.get(file.path, list(types))
         return names[number] if number < len(names) else f"#{number}"
+
+
+def _texts(missing: Any) -> list[str] | None:
+    """The texts of missing values; one alone need not be in a list."""
+    if missing is None:
+        return None
+    texts = [missing] if isinstance(missing, str) else missing
+    if not isinstance(texts, Collection) or not all(isinstance(text, str) for text in texts):
+        raise ParameterError("missing", missing, "a text such as '-9', or a list of them")
+    return list(texts)
 
 
 def _arrow_type(kind: Any) -> pa.DataType:

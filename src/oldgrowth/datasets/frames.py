@@ -127,7 +127,14 @@ class PandasDataset(FrameDataset):
         check_unique(pa.schema([(name, pa.null()) for name in names]), self._where)
         self._places = {name: i for i, name in enumerate(names)}
         used = set(names) if features is None else {*features, target, weight}
-        schema = pa.schema([(name, self._infer(name, name in used)) for name in names])
+        known: dict[Any, pa.DataType] = {}  # types by pandas types, which tell all but those of objects
+        fields = []
+        for name, dtype in zip(names, frame.dtypes, strict=True):
+            kind = known[dtype] if dtype in known else self._infer(name, name in used)
+            if dtype != np.dtype(object):
+                known[dtype] = kind
+            fields.append((name, kind))
+        schema = pa.schema(fields)
         super().__init__(
             schema, target, features, weight, len(frame), int(frame.memory_usage(index=False).sum())
         )
@@ -153,13 +160,24 @@ class PandasDataset(FrameDataset):
         return self._converted(names, rows)
 
     def _converted(self, names: list[str], rows: Any) -> pa.Table:
-        arrays = {}
+        frame = self._frame.iloc[rows]
+        used = set(self._columns.used)
+        by_type: dict[Any, list[str]] = {}  # numbers of one type are taken at once: columns may be many
+        arrays: dict[str, pa.Array] = dict.fromkeys(names)
+        dtypes = self._frame.dtypes.to_numpy()
         for name in names:
-            column = self._frame.iloc[rows, self._places[name]]
-            kind = self._schema.field(name).type if name in self._columns.used else None
+            dtype = dtypes[self._places[name]]
+            if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+                by_type.setdefault(dtype, []).append(name)
+                continue
+            column = frame.iloc[:, self._places[name]]
+            kind = self._schema.field(name).type if name in used else None
+            arrays[name] = pa.array(column, type=kind, from_pandas=True)
+        for alike in by_type.values():
+            values = frame.iloc[:, [self._places[name] for name in alike]].to_numpy()
             # NaN stays as it is in numbers: it is missing either way, and finding it costs a pass.
-            missing = column.dtype.kind != "f"
-            arrays[name] = pa.array(column, type=kind, from_pandas=missing)
+            for name, column in zip(alike, np.asfortranarray(values).T, strict=True):
+                arrays[name] = pa.array(column)
         return pa.table(arrays)
 
     def _length(self) -> int:

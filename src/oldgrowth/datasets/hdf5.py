@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ..checks import flag
 from ..errors import (
     DamagedFileError,
     DataError,
@@ -18,11 +19,12 @@ from ..errors import (
     NoDataError,
 )
 from .base import Dataset
-from .columns import choose_columns
+from .columns import AllBut, choose_columns
 from .files import SourceFile
+from .hdf5_storage import check_storage, is_elsewhere
 from .matrix import Beside, MatrixDataset
 from .numpy_files import beside, single
-from .rows import Reader
+from .rows import Reader, Rows
 from .table import TableDataset
 
 EXTENSIONS = (".h5", ".hdf5", ".he5")
@@ -32,18 +34,18 @@ SLICE_VALUES = 1 << 21
 class H5Rows:
     """A dataset of an HDF5 file."""
 
-    def __init__(self, file: SourceFile, path: str) -> None:
-        self.file = file
-        self.where = f"{file.path} ({path})"
+    def __init__(self, source: HDF5Source, path: str) -> None:
+        self.file = source.file
+        self.where = f"{source.file.path} ({path})"
+        self._source = source
         self._path = path
-        with opened(file) as h5:
-            self.shape = h5[path].shape
-            self.dtype = np.dtype(object) if is_text(h5[path]) else h5[path].dtype
+        self.shape = source.shapes[path]
+        self.dtype = np.dtype(object) if is_text(source.types[path]) else source.types[path]
 
     @contextmanager
     def reader(self) -> Iterator[Reader]:
-        with opened(self.file) as h5:
-            data = h5[self._path]
+        with self._source.opened() as h5:
+            data = self._source.data(h5, self._path)
             yield lambda start, stop: read_rows(self.file, data, start, stop)
 
 
@@ -52,11 +54,11 @@ class HDF5Columns(TableDataset):
 
     kind = "HDF5"
 
-    def __init__(self, file: SourceFile, names: list[str], target: Any, features: Any, weight: Any) -> None:
-        self._file = file
-        with opened(file) as h5:
-            lengths = {name: h5[name].shape[0] for name in names}
-            schema = pa.schema([(name, arrow_type(h5[name])) for name in names])
+    def __init__(self, source: HDF5Source, target: Any, features: Any, weight: Any) -> None:
+        self._source = source
+        self._file = file = source.file
+        lengths = {name: shape[0] for name, shape in source.shapes.items() if len(shape) == 1}
+        schema = pa.schema([(name, arrow_type(source.types[name])) for name in lengths])
         columns = choose_columns(schema, target, features, weight, file.path)
         rows = lengths[columns.features[0]]
         for name in columns.used:
@@ -67,6 +69,7 @@ class HDF5Columns(TableDataset):
                 )
         if not rows:
             raise NoDataError(file.path, "it has no rows")
+        source.check(columns.used)
         super().__init__(schema, columns, rows, file.size)
 
     @property
@@ -78,8 +81,8 @@ class HDF5Columns(TableDataset):
     ) -> Iterator[tuple[int, str, pa.RecordBatch]]:
         step = min(max(rows, 1024), max(1024, SLICE_VALUES // len(names)))
         assert self.n_rows is not None
-        with opened(self._file) as h5:
-            data = {name: h5[name] for name in names}
+        with self._source.opened() as h5:
+            data = {name: self._source.data(h5, name) for name in names}
             for first in range(start, self.n_rows, step):
                 last = min(first + step, self.n_rows)
                 arrays = {name: pa.array(read_rows(self._file, data[name], first, last)) for name in names}
@@ -92,19 +95,23 @@ class HDF5Columns(TableDataset):
         return {"kind": self.kind, "files": [self._file.described()], **self._roles()}
 
 
-def open_hdf5(files: list[SourceFile], target: Any, features: Any, weight: Any) -> Dataset:
+def open_hdf5(
+    files: list[SourceFile], target: Any, features: Any, weight: Any, external_files: bool = False
+) -> Dataset:
     """Open an HDF5 file; `features` is the path of X, or a list of the columns."""
-    file = single(files)
-    shapes = dataset_shapes(file)
-    flat = [name for name, shape in shapes.items() if len(shape) == 1]
-    names = None if features is None or isinstance(features, str) else list(features)
-    if (names is None and features is None and "X" not in shapes) or (names and set(names) <= set(flat)):
-        return HDF5Columns(file, flat, target, names, weight)
+    source = HDF5Source(single(files), flag("external_files", external_files))
+    file, shapes = source.file, source.shapes
+    names = None if features is None or isinstance(features, str) else features
+    by_column = names is not None and all(len(shapes.get(name, ())) == 1 for name in names)
+    if "X" not in shapes and (features is None or isinstance(features, AllBut)):
+        by_column = True
+    if by_column and not ("X" in shapes and isinstance(features, AllBut)):
+        return HDF5Columns(source, target, names, weight)
     path = features.strip("/") if isinstance(features, str) else "X"
     if path not in shapes:
         missing = path if names is None else next((name for name in names if name not in shapes), path)
         raise MissingColumnError(missing, file.path, shapes)
-    x = H5Rows(file, path)
+    x = source.rows(path)
     if target is None and "y" in shapes:
         target = "y"
 
@@ -113,59 +120,96 @@ def open_hdf5(files: list[SourceFile], target: Any, features: Any, weight: Any) 
             name = value.strip("/")
             if name not in shapes:
                 raise MissingColumnError(value, file.path, shapes)
-            return Beside(name, H5Rows(file, name))
+            return Beside(name, source.rows(name))
         return beside(value, role, shapes[path][-1] if shapes[path] else 0)
 
-    others = {name: H5Rows(file, name) for name in flat if shapes[name] == shapes[path][:1]}
-    return MatrixDataset("HDF5", x, found(target, "target"), found(weight, "weight"), names, dict(others))
+    others: dict[str, Rows] = {
+        name: H5Rows(source, name)
+        for name, shape in shapes.items()
+        if len(shape) == 1 and shape == shapes[path][:1]
+    }
+    return MatrixDataset("HDF5", x, found(target, "target"), found(weight, "weight"), names, others)
 
 
-@contextmanager
-def opened(file: SourceFile) -> Iterator[Any]:
-    try:
+class HDF5Source:
+    """An HDF5 file and what is in it; values that are in other files are read only if that is allowed."""
+
+    def __init__(self, file: SourceFile, external_files: bool) -> None:
+        self.file = file
+        self._external_files = external_files
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        self.types: dict[str, np.dtype[Any]] = {}
+        self._elsewhere: set[str] = set()
+        with self.opened() as h5:
+            self._look(h5)
+        if not self.shapes:
+            raise NoDataError(file.path, "it has no datasets")
+
+    def _look(self, h5: Any) -> None:
+        """By the functions below h5py's objects, which take long to make when there are many columns."""
         import h5py
-    except ImportError as error:
-        raise MissingExtraError("h5py", "hdf5", f"The HDF5 file {file.path}") from error
-    with file.watched("HDF5"), ExitStack() as stack:
-        source = file.path if file.system is None else stack.enter_context(file.open())
+
+        paths: list[bytes] = []
+        h5py.h5o.visit(h5.id, paths.append)
+        for path in paths:
+            found = h5py.h5o.open(h5.id, path)
+            if not isinstance(found, h5py.h5d.DatasetID) or (shape := found.shape) is None:
+                continue
+            name = path.decode(errors="surrogateescape")
+            self.shapes[name], self.types[name] = shape, found.dtype
+            if is_elsewhere(found.get_create_plist()):
+                self._elsewhere.add(name)
+
+    def rows(self, path: str) -> H5Rows:
+        self.check([path])
+        return H5Rows(self, path)
+
+    def check(self, paths: Iterable[str]) -> None:
+        """Refuse datasets whose values are not all there, or must not be read."""
+        if not self._elsewhere.isdisjoint(paths):
+            with self.opened() as h5:
+                for path in self._elsewhere.intersection(paths):
+                    self.data(h5, path)
+
+    def data(self, h5: Any, path: str) -> Any:
+        data = h5[path]
+        if path in self._elsewhere:
+            check_storage(self.file, h5, data, self._external_files)
+        return data
+
+    @contextmanager
+    def opened(self) -> Iterator[Any]:
         try:
-            yield stack.enter_context(h5py.File(source, "r"))
-        except KeyError as error:  # names are checked before: what is then not found is damaged
-            raise DamagedFileError(file.path, "HDF5", error) from error
+            import h5py
+        except ImportError as error:
+            raise MissingExtraError("h5py", "hdf5", f"The HDF5 file {self.file.path}") from error
+        file = self.file
+        with file.watched("HDF5"), ExitStack() as stack:
+            source = file.path if file.system is None else stack.enter_context(file.open())
+            try:
+                yield stack.enter_context(h5py.File(source, "r"))
+            except KeyError as error:  # names are checked before: what is then not found is damaged
+                raise DamagedFileError(file.path, "HDF5", error) from error
 
 
-def dataset_shapes(file: SourceFile) -> dict[str, tuple[int, ...]]:
-    shapes: dict[str, tuple[int, ...]] = {}
-
-    def note(name: str, item: Any) -> None:
-        if getattr(item, "shape", None) is not None:
-            shapes[str(name)] = item.shape
-
-    with opened(file) as h5:
-        h5.visititems(note)
-    if not shapes:
-        raise NoDataError(file.path, "it has no datasets")
-    return shapes
-
-
-def is_text(data: Any) -> bool:
+def is_text(dtype: np.dtype[Any]) -> bool:
     import h5py
 
-    return h5py.check_string_dtype(data.dtype) is not None
+    return h5py.check_string_dtype(dtype) is not None
 
 
-def arrow_type(data: Any) -> pa.DataType:
-    if is_text(data):
+def arrow_type(dtype: np.dtype[Any]) -> pa.DataType:
+    if is_text(dtype):
         return pa.string()
-    if data.dtype.kind not in "biuf":
+    if dtype.kind not in "biuf":
         return pa.binary()
-    return pa.from_numpy_dtype(data.dtype.newbyteorder("="))
+    return pa.from_numpy_dtype(dtype.newbyteorder("="))
 
 
 def read_rows(file: SourceFile, data: Any, start: int, stop: int) -> npt.NDArray[Any]:
     """Rows of a dataset in the byte order of this machine."""
     with file.blamed("HDF5"):
-        values: npt.NDArray[Any] = (data.asstr() if is_text(data) else data)[start:stop]
+        values: npt.NDArray[Any] = (data.asstr() if is_text(data.dtype) else data)[start:stop]
         if len(values) != stop - start:
             raise EOFError(f"it ends at row {start + len(values)}")
     return values.astype(values.dtype.newbyteorder("="), copy=False)

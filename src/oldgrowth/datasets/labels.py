@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,23 +31,24 @@ class CodedLabels:
 Labels: TypeAlias = npt.NDArray[Any] | CodedLabels
 
 
+_CLASSES = (
+    ("whole", pa.types.is_integer),
+    ("float", pa.types.is_floating),
+    ("float", pa.types.is_decimal),
+    ("bool", pa.types.is_boolean),
+    ("text", pa.types.is_string),
+    ("text", pa.types.is_large_string),
+    ("text", lambda kind: str(kind) == "string_view"),  # which older versions of pyarrow do not know
+    ("null", pa.types.is_null),
+)
+
+
+@lru_cache(maxsize=256)
 def type_class(kind: pa.DataType) -> str:
     """What values of an Arrow type are to us: "whole", "float", "bool", "text", "null" or "other"."""
     if pa.types.is_dictionary(kind):
         return type_class(kind.value_type)
-    for name, test in (
-        ("whole", pa.types.is_integer),
-        ("float", pa.types.is_floating),
-        ("float", pa.types.is_decimal),
-        ("bool", pa.types.is_boolean),
-        ("text", pa.types.is_string),
-        ("text", pa.types.is_large_string),
-        ("text", lambda kind: str(kind) == "string_view"),  # which older versions of pyarrow do not know
-        ("null", pa.types.is_null),
-    ):
-        if test(kind):
-            return name
-    return "other"
+    return next((name for name, test in _CLASSES if test(kind)), "other")
 
 
 def join_labels(parts: Sequence[Labels]) -> Labels:

@@ -12,10 +12,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..errors import ColumnTypeError, DataError, DuplicateColumnError, NoDataError, ParameterError
+from ..errors import (
+    ColumnTypeError,
+    DataError,
+    DuplicateColumnError,
+    MissingColumnError,
+    NamelessColumnsError,
+    NoDataError,
+    ParameterError,
+    SameRoleError,
+)
 from .base import Dataset, FloatsOrBytes
+from .columns import AllBut, first_twice
 from .labels import Labels, checked_weights, labels_from_numpy
-from .rows import MemoryRows, Reader, Rows
+from .rows import MemoryRows, Reader, Rows, is_same_array
 
 PIECE_VALUES = 1 << 21
 SAMPLED_ROWS = 4096
@@ -28,6 +38,11 @@ class Beside:
     name: str
     rows: Rows | None = None
     column: int | None = None
+
+    def is_the_same(self, other: Beside) -> bool:
+        if self.rows is None or other.rows is None:
+            return self.rows is other.rows and self.column == other.column
+        return is_same_array(self.rows, other.rows)
 
 
 @dataclass
@@ -98,6 +113,8 @@ class MatrixDataset(Dataset):
             raise NoDataError(x.where, "it has no rows")
         for beside in (target, weight):
             self._check_beside(beside)
+        if target is not None and weight is not None and target.is_the_same(weight):
+            raise SameRoleError(target.name, x.where, "is named both as target and as weight")
         self._choose(features)
         self.target = None if target is None else target.name
         self.weight = None if weight is None else weight.name
@@ -115,6 +132,8 @@ class MatrixDataset(Dataset):
                 "target or weight", beside.column, f"a column of X, which has {self._x.shape[1]} of them"
             )
         if beside.rows is not None:
+            if is_same_array(beside.rows, self._x):
+                raise SameRoleError(beside.name, self._x.where, "is both X and target or weight")
             shape = beside.rows.shape
             if shape not in ((self.n_rows,), (self.n_rows, 1)):
                 raise DataError(
@@ -126,11 +145,15 @@ class MatrixDataset(Dataset):
 
     def _choose(self, features: Sequence[Any] | None) -> None:
         """Which columns of X are features: numbers choose columns, names name those that are left."""
+        width = self._x.shape[1]
         taken = {b.column for b in (self._y, self._w) if b is not None and b.column is not None}
-        left = [i for i in range(self._x.shape[1]) if i not in taken]
+        left = [i for i in range(width) if i not in taken]
         self._places: dict[str, int] = {}
         self.feature_names = None
-        if features is not None and all(isinstance(name, str) for name in features):
+        if isinstance(features, AllBut):
+            dropped = {self._dropped(name, width) for name in features}
+            left = [i for i in left if i not in dropped]
+        elif features is not None and all(isinstance(name, str) for name in features):
             if len(features) != len(left):
                 raise ParameterError(
                     "features", list(features), f"{len(left)} names, one for each column of X"
@@ -138,18 +161,27 @@ class MatrixDataset(Dataset):
             self.feature_names = tuple(features)
             self._places = dict(zip(features, left, strict=True))
             if len(self._places) != len(left):
-                twice = next(name for name in features if list(features).count(name) > 1)
-                raise DuplicateColumnError(twice, self._x.where, "is named twice in features")
+                raise DuplicateColumnError(first_twice(features), self._x.where, "is named twice in features")
         elif features is not None:
-            width = self._x.shape[1]
             if not all(isinstance(i, (int, np.integer)) and -width <= i < width for i in features):
                 raise ParameterError("features", list(features), f"column numbers below {width}, or names")
             left = [int(i) % width for i in features]
+            if len(set(left)) < len(left):
+                raise ParameterError("features", list(features), "column numbers that are all different")
+            if not taken.isdisjoint(left):
+                raise ParameterError("features", list(features), "columns that are not target or weight too")
         if not left:
             raise NoDataError(self._x.where, "no column is left to be a feature")
-        whole = left == list(range(self._x.shape[1]))
-        self._columns = None if whole else np.array(left, dtype=np.intp)
+        self._columns = None if left == list(range(width)) else np.array(left, dtype=np.intp)
         self.n_features = len(left)
+
+    def _dropped(self, name: str, width: int) -> int:
+        """The column of X that is left out, which has a number only."""
+        if not name.isdecimal():
+            raise NamelessColumnsError(self._x.where, f"leaving out column {name!r}")
+        if int(name) >= width:
+            raise MissingColumnError(name, self._x.where, map(str, range(width)))
+        return int(name)
 
     @property
     def _where(self) -> str:

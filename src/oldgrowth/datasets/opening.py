@@ -34,7 +34,7 @@ FORMATS: dict[str, tuple[tuple[str, ...], Any, tuple[str, ...]]] = {
     "csv": (CSV, CSVDataset, ("delimiter", "missing", "types")),
     "npy": (NPY, open_npy, ()),
     "npz": (NPZ, open_npz, ()),
-    "hdf5": (HDF5, open_hdf5, ()),
+    "hdf5": (HDF5, open_hdf5, ("external_files",)),
 }
 
 
@@ -71,6 +71,8 @@ def open_dataset(
         ``format``: of files whose names do not tell: "parquet", "arrow", "csv", "npy", "npz" or "hdf5".
         For CSV: ``delimiter``; ``missing``, the texts that mean a missing value; ``types``, Arrow types of
         columns by name, as in ``types={"label": "string"}``.
+        For HDF5: ``external_files=True`` allows a file to have values in other files (external storage,
+        virtual datasets), which can be any files of this machine.
 
     Returns
     -------

@@ -30,6 +30,13 @@ class Rows(Protocol):
     def reader(self) -> AbstractContextManager[Reader]: ...
 
 
+def is_same_array(one: Rows, other: Rows) -> bool:
+    """Whether two are the same array in memory, or the same part of the same file."""
+    if isinstance(one, MemoryRows) and isinstance(other, MemoryRows):
+        return one.values is other.values
+    return one.file is not None and other.file is not None and one.where == other.where
+
+
 class MemoryRows:
     """An array in memory, or a memory map."""
 

@@ -1,0 +1,143 @@
+"""Where the values of an HDF5 dataset are: those in other files are read only if allowed, and must be there.
+
+HDF5 itself reads whatever file of the machine an HDF5 file names, and gives zeros for what is missing.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import MissingValuesError, OtherFilesError
+from .files import SourceFile
+
+DEEPEST = 8  # virtual datasets of virtual datasets
+
+
+def is_elsewhere(plist: Any) -> bool:
+    """Whether the values of a dataset with these properties are not simply in its file."""
+    import h5py
+
+    return plist.get_layout() == h5py.h5d.VIRTUAL or plist.get_external_count() > 0
+
+
+def check_storage(file: SourceFile, h5: Any, data: Any, allowed: bool, depth: int = 0) -> None:
+    """Refuse a dataset with values in other files, unless `allowed`, and one with values that are nowhere."""
+    import h5py
+
+    plist = data.id.get_create_plist()
+    where = f"{file.path} ({data.name.strip('/')})"
+    if plist.get_external_count():
+        _check_external(where, plist, data, allowed and file.system is None)
+    elif plist.get_layout() == h5py.h5d.VIRTUAL:
+        if depth == DEEPEST:
+            raise MissingValuesError(where, f"is a virtual dataset more than {DEEPEST} deep")
+        _check_mapped(where, plist, data.shape)
+        for source in _sources(plist):
+            _check_source(file, h5, where, source, allowed, depth)
+
+
+def _check_external(where: str, plist: Any, data: Any, allowed: bool) -> None:
+    import h5py
+
+    parts = [plist.get_external(i) for i in range(plist.get_external_count())]
+    if not allowed:
+        raise OtherFilesError(where, os.fsdecode(parts[0][0]))
+    left = data.size * data.dtype.itemsize
+    for name, offset, size in parts:
+        wanted = left if size == h5py.h5f.UNLIMITED else min(left, size)
+        path = os.path.join(os.environ.get("HDF5_EXTFILE_PREFIX", ""), os.fsdecode(name))
+        there = os.path.getsize(path) - offset if os.path.isfile(path) else 0
+        if there < wanted:
+            raise MissingValuesError(where, f"needs {wanted:,} bytes of {path}, which has {max(0, there):,}")
+        left -= wanted
+
+
+def _check_mapped(where: str, plist: Any, shape: tuple[int, ...]) -> None:
+    """Each value must have a source. Sources are blocks, which must not overlap and fill the whole."""
+    starts, stops = [], []
+    for i in range(plist.get_virtual_count()):
+        space = plist.get_virtual_vspace(i)
+        if not space.is_regular_hyperslab() and space.get_select_npoints() != math.prod(shape):
+            raise MissingValuesError(where, "is a virtual dataset whose sources are not blocks of it")
+        first, last = (np.array(corner, dtype=np.int64) for corner in space.get_select_bounds())
+        if int(np.prod(last - first + 1)) != space.get_select_npoints():
+            raise MissingValuesError(where, "is a virtual dataset whose sources are not blocks of it")
+        starts.append(first)
+        stops.append(last + 1)
+    mapped = sum(int(np.prod(stop - start)) for start, stop in zip(starts, stops, strict=True))
+    if mapped < math.prod(shape) or _overlap(np.array(starts), np.array(stops)):
+        raise MissingValuesError(
+            where, f"is a virtual dataset with sources for {mapped:,} of {math.prod(shape):,} values"
+        )
+
+
+def _overlap(starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]) -> bool:
+    return any(
+        bool(np.any(np.all((starts[i] < stops[i + 1 :]) & (starts[i + 1 :] < stops[i]), axis=1)))
+        for i in range(len(starts) - 1)
+    )
+
+
+def _sources(plist: Any) -> Iterator[tuple[str, str, Any]]:
+    for i in range(plist.get_virtual_count()):
+        space = plist.get_virtual_srcspace(i)
+        count = plist.get_virtual_vspace(i).get_select_npoints()
+        yield plist.get_virtual_filename(i), plist.get_virtual_dsetname(i), (space, count)
+
+
+def _check_source(
+    file: SourceFile, h5: Any, where: str, source: tuple[str, str, Any], allowed: bool, depth: int
+) -> None:
+    """A part of a virtual dataset: it must be in the file that it names, which must be allowed."""
+    import h5py
+
+    name, path, part = source
+    if name == ".":
+        _check_part(file, h5, where, path, part, allowed, depth)
+        return
+    if not allowed or file.system is not None:
+        raise OtherFilesError(where, name)
+    found = next((path for path in _places(file.path, name) if os.path.isfile(path)), None)
+    if found is None:
+        raise MissingValuesError(where, f"takes values from {name}, which is not there")
+    try:
+        with h5py.File(found, "r") as other:
+            _check_part(SourceFile(found), other, where, path, part, allowed, depth)
+    except OSError as error:
+        raise MissingValuesError(
+            where, f"takes values from {found}, which cannot be read ({error})"
+        ) from error
+
+
+def _check_part(
+    file: SourceFile, h5: Any, where: str, path: str, part: tuple[Any, int], allowed: bool, depth: int
+) -> None:
+    import h5py
+
+    data = h5.get(path)
+    if not isinstance(data, h5py.Dataset):
+        raise MissingValuesError(where, f"takes values from {path} of {file.path}, which is not there")
+    chosen, count = part
+    if chosen.get_select_type() == h5py.h5s.SEL_ALL:
+        beyond = data.size < count
+    else:
+        last = chosen.get_select_bounds()[1]
+        beyond = len(last) != data.ndim or any(np.array(last) >= data.shape)
+    if beyond:
+        raise MissingValuesError(where, f"takes values beyond the end of {path} of {file.path}")
+    check_storage(file, h5, data, allowed, depth + 1)
+
+
+def _places(path: str, name: str) -> Iterator[str]:
+    """Where HDF5 looks for the file of a source."""
+    if prefix := os.environ.get("HDF5_VDS_PREFIX"):
+        yield os.path.join(prefix, name)
+    yield os.path.join(os.path.dirname(path), name)
+    yield name
+    yield os.path.join(os.path.dirname(path), os.path.basename(name))
