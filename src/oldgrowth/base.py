@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -15,12 +14,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .array_rows import ArrayRows
-from .checks import hard_votes
+from .checks import hard_votes, verbosity
 from .datasets.base import Batch, Dataset
 from .errors import DataError
 from .exportable import Exportable
 from .fit import Fitted, fit_forest
 from .forest import Forest
+from .inputs import check_numbers, check_target, explained, refuse_other_sources
 from .means import limits_of
 from .memory import check_memory_limit
 from .narrow_frame import narrow_frame
@@ -98,12 +98,15 @@ class _ForestBase(Exportable, BaseEstimator):
         if self._is_plain(X):
             return X
         check_is_fitted(self, "forest_")
-        _refuse_paths(X)
-        narrow = narrow_frame(X)
-        x: npt.NDArray[np.generic] = validate_data(
-            self, X, reset=False, skip_check_array=narrow is not None, **_AS_IT_IS
-        )
-        return x if narrow is None else narrow
+        refuse_other_sources(X)
+        with explained("X", X):
+            narrow = narrow_frame(X)
+            x: npt.NDArray[np.generic] = validate_data(
+                self, X, reset=False, skip_check_array=narrow is not None, **_AS_IT_IS
+            )
+        x = x if narrow is None else narrow
+        check_numbers(x, X)
+        return x
 
     def _is_plain(self, X: Any) -> bool:
         """Whether X is an array with which nothing can be wrong, as single rows to predict are in a hurry."""
@@ -136,21 +139,25 @@ class _ForestBase(Exportable, BaseEstimator):
     def _check_training_data(
         self, X: Any, y: Any, sample_weight: Any, numeric: bool
     ) -> tuple[npt.NDArray[np.generic], npt.NDArray[Any], npt.NDArray[np.float64] | None]:
-        _refuse_paths(X)
-        narrow = narrow_frame(X)
-        if narrow is not None:
-            validate_data(self, X, skip_check_array=True)
-            x, y = check_X_y(narrow, y, multi_output=True, y_numeric=numeric, estimator=self, **_AS_IT_IS)
-        else:
-            x, y = validate_data(self, X, y, multi_output=True, y_numeric=numeric, **_AS_IT_IS)
-        if y.ndim == 2 and y.shape[1] > 1:
-            raise DataError(
-                f"y has {y.shape[1]} columns, but a forest has one target: fit one forest for each column."
-            )
-        y = column_or_1d(y, warn=True)
+        refuse_other_sources(X)
+        check_target(y, numeric)
+        with explained("X", X):
+            narrow = narrow_frame(X)
+            if narrow is not None:
+                validate_data(self, X, skip_check_array=True)
+                x, y = check_X_y(narrow, y, multi_output=True, y_numeric=numeric, estimator=self, **_AS_IT_IS)
+            else:
+                x, y = validate_data(self, X, y, multi_output=True, y_numeric=numeric, **_AS_IT_IS)
+            check_numbers(x, X)
+            if y.ndim == 2 and y.shape[1] > 1:
+                raise DataError(f"y has {y.shape[1]} columns, but a forest has one target: fit one for each.")
+            y = column_or_1d(y, warn=True)
+            if not numeric:
+                check_classification_targets(y)
         if sample_weight is None:
             return x, y, None
-        weights = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
+        with explained("sample_weight"):
+            weights = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
         return x, y, None if np.all(weights == 1) else weights
 
     def _streamed(self, dataset: Dataset, y: Any, sample_weight: Any, classification: bool) -> StreamedRows:
@@ -167,7 +174,7 @@ class _ForestBase(Exportable, BaseEstimator):
         planner = Planner(params, self._random_thresholds, classification)
         scorer = OobScorer(lambda: rows.classes, self.oob_score, keep=rows.random_access)
         fitted = fit_forest(
-            rows, planner, limits_of(params), int(self.verbose), scorer, self._keep_checkpoint
+            rows, planner, limits_of(params), verbosity(self.verbose), scorer, self._keep_checkpoint
         )
         self.forest_ = fitted.forest
         self.fit_report_ = fitted.report
@@ -188,17 +195,6 @@ def _refuse_with_a_dataset(y: Any, sample_weight: Any) -> None:
     for name, given in (("y", y), ("sample_weight", sample_weight)):
         if given is not None:
             raise DataError(f"{name} must not be given with a dataset, which has its own: see open_dataset.")
-
-
-def _refuse_paths(X: Any) -> None:
-    if isinstance(X, str | PathLike):
-        raise DataError(f"X is a path: open it first, as in open_dataset({str(X)!r}, target=...).")
-    if callable(X) and not hasattr(X, "__array__"):
-        raise DataError("X is a function: make a dataset of it first, as in open_dataset(function).")
-    if type(X).__name__ == "LazyFrame":
-        raise DataError(
-            "X is a LazyFrame: make a dataset of it first, as in open_dataset(frame, target=...)."
-        )
 
 
 def _given(y: Any, what: str) -> Any:
@@ -232,7 +228,6 @@ class Classifier(ClassifierMixin, _ForestBase):
             self.classes_, self.n_classes_ = streamed.classes, len(streamed.classes)
             return self
         x, y, weights = self._check_training_data(X, y, sample_weight, numeric=False)
-        check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self.n_classes_ = len(self.classes_)
         targets = codes.astype(np.float64)

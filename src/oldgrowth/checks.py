@@ -52,3 +52,7 @@ def flag(name: str, value: Any) -> bool:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     raise ParameterError(name, value, "True or False")
+
+
+def verbosity(value: Any) -> int:
+    return int(value) if isinstance(value, bool | np.bool_) else whole("verbose", value, 0)

@@ -356,6 +356,22 @@ class ColumnTypeError(DataError):
         super().__init__(message)
 
 
+class NotNumbersError(DataError, TypeError):
+    """Columns of an array or a data frame that are not numbers; `columns` says what each holds."""
+
+    def __init__(self, columns: Mapping[Any, str], reason: str = "") -> None:
+        names = [f"{name!r} ({what})" for name, what in columns.items()]
+        more = f" and {len(names) - 20:,} more" if len(names) > 20 else ""
+        complex_numbers = any("complex" in what for what in columns.values())
+        begin = "Complex data not supported. " if complex_numbers else ""
+        why = f" ({reason})" if "argument must be" in reason else ""
+        super().__init__(
+            f"{begin}{'Columns' if len(names) > 1 else 'Column'} {', '.join(names[:20])}{more} of X "
+            f"{'are' if len(names) > 1 else 'is'} not of numbers or bools: encode text as numbers, "
+            f"and leave out the rest{why}."
+        )
+
+
 class DifferentFilesError(DataError):
     """Files of one dataset that do not have the same columns."""
 

@@ -15,7 +15,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from . import _core
 from ._version import __version__
-from .checks import flag, is_real, is_whole, one_of, real, whole
+from .checks import flag, is_real, is_whole, one_of, real, verbosity, whole
 from .errors import DataError, ParameterError
 from .facts import Facts
 from .plan import (
@@ -142,9 +142,7 @@ def make_plan(
     shared = params.get("trees_per_top", 1)
     max_depth = params["max_depth"]
     sample_mean = bootstrap_mean(params["max_samples"], bootstrap, top_sample if subsets else n)
-    verbose = params["verbose"]
-    if not isinstance(verbose, bool | np.bool_):
-        whole("verbose", verbose, 0)
+    verbosity(params["verbose"])
     rows = top_sample if subsets else n  # that a tree is grown on
     offset, scale = (0.0, 1.0) if n_classes else _centre(facts.low, facts.high)
     return Plan(

@@ -14,7 +14,7 @@ from ..errors import ParameterError, UnknownSourceError
 from .columns import AllBut
 
 # Libraries whose tables are of their own kind, and how their rows get to us.
-_ELSEWHERE = {
+ELSEWHERE = {
     "dask": "write it with to_parquet('rows') and open that directory, or, if it fits memory, use compute()",
     "pyspark": "write it with write.parquet('rows') and open that directory",
     "xarray": "take its to_dataframe(), or its values as an array of two dimensions",
@@ -46,11 +46,14 @@ def checked_path(name: str, path: Any) -> str:
     return text
 
 
+def library_of(source: Any) -> str:
+    return type(source).__module__.partition(".")[0].replace("dask_expr", "dask")
+
+
 def unknown_kind(source: Any) -> UnknownSourceError:
     """The error for an object that no format takes."""
-    kind = type(source)
-    library = kind.__module__.partition(".")[0].replace("dask_expr", "dask")
-    what = _ELSEWHERE.get(
+    kind, library = type(source), library_of(source)
+    what = ELSEWHERE.get(
         library, "give a path, a list of paths, an array, a data frame, or a function that returns batches"
     )
     shown = kind.__name__ if library in ("builtins", "") else f"{library} {kind.__name__}"

@@ -18,6 +18,7 @@ import pyarrow as pa
 from .. import _core
 from ..errors import (
     ChangedSourceError,
+    DataError,
     DuplicateColumnError,
     InfiniteValueError,
     MissingColumnError,
@@ -264,6 +265,13 @@ class Dataset(ABC):
         chosen.feature_names = tuple(features)
         chosen.n_features = len(features)
         return chosen
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        raise DataError(
+            "A dataset is read in batches and cannot be taken as one array, which scikit-learn's tools need "
+            "(GridSearchCV, cross_val_score, train_test_split, pipelines): give them arrays or data frames, "
+            "or fit the forest on the dataset itself and compare by oob_score."
+        )
 
     def __repr__(self) -> str:
         names = "" if self.feature_names is None else f": {shortened(self.feature_names)}"

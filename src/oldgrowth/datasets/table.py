@@ -61,12 +61,11 @@ class TablePiece:
 
 def raw_values(column: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
     """The numbers of a column without a copy where possible, and a mask of the missing ones."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
+    if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    elif pa.types.is_null(kind):
+    if pa.types.is_null(column.type):
         return np.full(len(column), np.nan, dtype=np.float32), None
-    elif pa.types.is_decimal(kind):
+    if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
     missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
     if pa.types.is_boolean(column.type):
