@@ -33,6 +33,7 @@ from .report import FitReport
 from .scores import refuse_other_kinds
 from .streamed_rows import StreamedRows
 from .streaming import columns_for, must_let_go, predict_batches, room_for, targets_of
+from .system_limits import clear_about_limits
 from .training_rows import TrainingRows
 
 # For scikit-learn's validation: numbers stay in the type they have, and missing ones are welcome.
@@ -66,6 +67,7 @@ class _ForestBase(Exportable, BaseEstimator):
         check_is_fitted(self, "forest_")
         return self._importances
 
+    @clear_about_limits
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
         """The number of the leaf that each row reaches in each tree, of shape (n_samples, n_estimators)."""
         self._check_use()
@@ -237,6 +239,7 @@ class Classifier(ClassifierMixin, _ForestBase):
             self.oob_decision_function_ = self._oob_rows(fitted, rows, len(y))
         return self
 
+    @clear_about_limits
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """The mean over the trees of each class's share in the leaf, or share of votes if voting='hard'."""
         sums = self._sums(X, hard_votes(self))
@@ -247,6 +250,7 @@ class Classifier(ClassifierMixin, _ForestBase):
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
+    @clear_about_limits
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of the highest probability for each row."""
         hard = hard_votes(self)
@@ -256,6 +260,7 @@ class Classifier(ClassifierMixin, _ForestBase):
             best = self._sums(X, hard).argmax(axis=1)
         return self.classes_.take(best)
 
+    @clear_about_limits
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The accuracy on rows with their labels, or on a dataset that has them."""
         check_is_fitted(self, "forest_")
@@ -302,11 +307,13 @@ class Regressor(RegressorMixin, _ForestBase):
             self.oob_prediction_ = self._oob_rows(fitted, rows, len(y))[:, 0]
         return self
 
+    @clear_about_limits
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
         """The mean of the trees' values for each row."""
         sums = self._sums(X)
         return sums[:, 0] / self.forest_.n_trees
 
+    @clear_about_limits
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """R2 on rows with their values, or on a dataset that has them."""
         check_is_fitted(self, "forest_")

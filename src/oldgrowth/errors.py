@@ -520,6 +520,38 @@ class DiskTooSmallError(SpillDirectoryError):
         )
 
 
+class OutOfMemoryError(OldgrowthError, MemoryError):
+    """The system gives the process no more memory."""
+
+    def __init__(self, reason: str, resident: str, address_space: str | None) -> None:
+        limit = f" and may address {address_space} (ulimit -v)" if address_space else ""
+        super().__init__(
+            lambda say: (
+                f"The system gave no more memory ({reason or 'no reason given'}): the process has {resident}"
+                f"{limit}. Raise its limits, or choose a lower {_name(say, 'memory_limit')} or fewer "
+                f"{_name(say, 'n_jobs')}."
+            )
+        )
+
+
+class ThreadLimitError(OldgrowthError, RuntimeError):
+    """The system starts no more threads for the process."""
+
+    def __init__(self, reason: str, running: int, address_space: str | None) -> None:
+        limit = f", or its limit of {address_space} on addresses (ulimit -v)" if address_space else ""
+        super().__init__(
+            lambda say: (
+                f"The system started no thread beside the {running} of the process: {reason}. Choose fewer "
+                f"{_name(say, 'n_jobs')}, or raise the limit on processes and threads (ulimit -u){limit}."
+            )
+        )
+
+
+def _name(say: Say, knob: str) -> str:
+    """A knob without a value."""
+    return knob if say is in_python else say(knob)
+
+
 class StoppedError(OldgrowthError):
     """The fit that a task belongs to has failed or was interrupted; its error is the one that is seen."""
 

@@ -31,6 +31,7 @@ from .errors import (
 from .forest import ARRAYS, Forest
 from .model_meta import describe, restore, shape_of
 from .new_file import new_file
+from .system_limits import clear_limits
 
 if TYPE_CHECKING:  # they import this module
     from .base import Classifier, Regressor
@@ -230,7 +231,8 @@ def load(path: str | os.PathLike[str], mmap: bool = True) -> Classifier | Regres
     >>> bool((oldgrowth.load(path).predict(X) == model.predict(X)).all())
     True
     """
-    return restored(path, read_model(path, mmap))
+    with clear_limits:
+        return restored(path, read_model(path, mmap))
 
 
 def restored(path: str | os.PathLike[str], model: Model) -> Classifier | Regressor:

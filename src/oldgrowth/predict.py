@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
 
 from .array_rows import as_float32
 from .forest import Forest
+from .workers import workers
 
 # Rows converted at a time, so that a copy of X is never larger than this; a multiple of the core's batch.
 _ROWS_AT_A_TIME = 65_536
@@ -38,7 +38,7 @@ def _over_rows(
         for part in parts:
             one(part)
         return
-    with ThreadPoolExecutor(jobs) as pool:
+    with workers(jobs) as pool:
         for _ in pool.map(one, parts):
             pass
 

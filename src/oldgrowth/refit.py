@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+from .system_limits import clear_limits
+
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 
 
@@ -19,7 +21,8 @@ def whole_or_not_at_all(fit: _Fit) -> _Fit:
             if name.endswith("_") and not name.startswith("__"):
                 delattr(self, name)
         try:
-            return fit(self, *args, **kwargs)
+            with clear_limits:
+                return fit(self, *args, **kwargs)
         except BaseException:
             vars(self).clear()
             vars(self).update(before)

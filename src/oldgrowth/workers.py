@@ -13,8 +13,16 @@ class Workers(ThreadPoolExecutor):
     """A pool whose tasks look at `stop` now and then."""
 
     def __init__(self, n_jobs: int) -> None:
-        super().__init__(n_jobs)
+        super().__init__(n_jobs, thread_name_prefix="oldgrowth")
         self.stop = _core.Stop()
+
+    def _adjust_thread_count(self) -> None:
+        """Start a thread for what was submitted; where the system allows no more, those that run do it."""
+        try:
+            super()._adjust_thread_count()
+        except RuntimeError:
+            if not self._threads:
+                raise
 
     @contextmanager
     def stopped_by_errors(self) -> Iterator[None]:

@@ -23,6 +23,7 @@ from ..errors import (
     NoDataError,
     UnreadableFileError,
 )
+from ..system_limits import limit_error
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 MAGIC = set("*?[")
@@ -76,6 +77,8 @@ class SourceFile:
         try:
             yield
         except READ_ERRORS as error:
+            if (limit := limit_error(error)) is not None:
+                raise limit from error
             if isinstance(error, OSError) and error.errno is not None:  # not a word of the contents
                 raise UnreadableFileError(self.path, error) from error
             self.check_unchanged()
