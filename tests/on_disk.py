@@ -21,6 +21,7 @@ from oldgrowth.fit import Fitted, fit_forest
 from oldgrowth.means import Limits
 from oldgrowth.oob import OobRows
 from oldgrowth.params import Planner
+from oldgrowth.progress import Observers
 from oldgrowth.training_rows import TrainingRows
 
 UseOob = Callable[[Iterator[OobRows]], Any]
@@ -40,13 +41,18 @@ def make_all_tiny(monkeypatch: pytest.MonkeyPatch, tops_per_round: int = 2) -> N
 
 def force_to_disk(monkeypatch: pytest.MonkeyPatch, spill_dir: Path) -> None:
     def fit_twice(
-        rows: TrainingRows, planner: Planner, limits: Limits, verbose: int, use_oob: UseOob, keep: bool
+        rows: TrainingRows,
+        planner: Planner,
+        limits: Limits,
+        observers: Observers,
+        use_oob: UseOob,
+        keep: bool,
     ) -> Fitted:
-        memory = _in_memory(rows, planner, limits, verbose, use_oob)
+        memory = _in_memory(rows, planner, limits, observers, use_oob)
         tight, planned = _tight(limits, spill_dir), _in_small_chunks(planner)
         with monkeypatch.context() as patch:
             make_all_tiny(patch)
-            disk = fit_forest(rows, planned, tight, verbose, use_oob, keep)
+            disk = fit_forest(rows, planned, tight, observers, use_oob, keep)
         assert list(spill_dir.glob("oldgrowth-spill-*")) == []
         _compare(memory, disk)
         return disk
@@ -54,12 +60,14 @@ def force_to_disk(monkeypatch: pytest.MonkeyPatch, spill_dir: Path) -> None:
     monkeypatch.setattr(oldgrowth.base, "fit_forest", fit_twice)
 
 
-def _in_memory(rows: TrainingRows, planner: Planner, limits: Limits, verbose: int, use_oob: UseOob) -> Fitted:
+def _in_memory(
+    rows: TrainingRows, planner: Planner, limits: Limits, observers: Observers, use_oob: UseOob
+) -> Fitted:
     """A fit that leaves rows and scorer as they are; what it warns of, the other one will."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         limits = replace(limits, store="memory", checkpoint_dir=None)
-        return fit_forest(copy.deepcopy(rows), planner, limits, verbose, copy.copy(use_oob))
+        return fit_forest(copy.deepcopy(rows), planner, limits, observers, copy.copy(use_oob))
 
 
 def _in_small_chunks(planner: Planner) -> Planner:

@@ -5,7 +5,8 @@ import pytest
 from helpers import make_data
 from oldgrowth import RandomForestClassifier
 from oldgrowth.memory import human_bytes, peak_memory
-from oldgrowth.progress import BETWEEN, _ShownStage
+from oldgrowth.progress import FollowedStage, Machine
+from oldgrowth.screens import BETWEEN
 
 
 def test_silent_unless_asked(capfd: pytest.CaptureFixture[str]) -> None:
@@ -41,7 +42,7 @@ def test_sizes_are_readable() -> None:
 
 
 def test_a_live_line_is_no_wider_than_the_terminal() -> None:
-    stage = _ShownStage("distribute", 40_000_000, 10**10, 10**9, lambda: 5 * 10**9)
+    stage = FollowedStage("distribute", 40_000_000, 10**10, Machine(10**9, lambda: 5 * 10**9))
     stage.done = 12_345_678
     for width in (30, 60, 90, 120, 200):
         words = stage.words(width)

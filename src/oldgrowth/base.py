@@ -28,6 +28,7 @@ from .oob_scores import OobScorer
 from .parameter_names import refuse_unknown
 from .params import Planner, check_jobs, jobs_of
 from .predict import ROWS_WORTH_A_THREAD, apply, predict_sums
+from .progress import Callback, Observers
 from .refit import whole_or_not_at_all
 from .report import FitReport
 from .scores import refuse_other_kinds
@@ -171,13 +172,12 @@ class _ForestBase(Exportable, BaseEstimator):
             del self.feature_names_in_
         return StreamedRows(dataset, classification)
 
-    def _fit_rows(self, rows: TrainingRows, classification: bool) -> Fitted:
+    def _fit_rows(self, rows: TrainingRows, classification: bool, callback: Callback | None) -> Fitted:
         params = self.get_params()
         planner = Planner(params, self._random_thresholds, classification)
         scorer = OobScorer(lambda: rows.classes, self.oob_score, keep=rows.random_access)
-        fitted = fit_forest(
-            rows, planner, limits_of(params), verbosity(self.verbose), scorer, self._keep_checkpoint
-        )
+        observers = Observers(verbosity(self.verbose), callback)
+        fitted = fit_forest(rows, planner, limits_of(params), observers, scorer, self._keep_checkpoint)
         self.forest_ = fitted.forest
         self.fit_report_ = fitted.report
         self._importances = fitted.importances
@@ -210,7 +210,9 @@ class Classifier(ClassifierMixin, _ForestBase):
     oob_decision_function_: npt.NDArray[np.float64]
 
     @whole_or_not_at_all
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, callback: Callback | None = None
+    ) -> Self:
         """Fit a forest to the rows of X and their labels.
 
         Parameters
@@ -222,10 +224,14 @@ class Classifier(ClassifierMixin, _ForestBase):
             Labels: whole numbers, strings or booleans.
         sample_weight : array of shape (n_samples,), optional
             A row of weight 3 counts like three equal rows; a row of weight 0 is left out.
+        callback : function, optional
+            Called with a `FitProgress` (stage, rows, bytes read and written, memory) when a stage begins and
+            ends, and up to ten times a second between. What it returns is ignored; to stop the fit, raise:
+            it ends as if interrupted, and the exception comes out of `fit`.
         """
         if isinstance(X, Dataset):
             streamed = self._streamed(X, y, sample_weight, classification=True)
-            self._fit_rows(streamed, classification=True)
+            self._fit_rows(streamed, True, callback)
             assert streamed.classes is not None
             self.classes_, self.n_classes_ = streamed.classes, len(streamed.classes)
             return self
@@ -234,7 +240,7 @@ class Classifier(ClassifierMixin, _ForestBase):
         self.n_classes_ = len(self.classes_)
         targets = codes.astype(np.float64)
         rows = ArrayRows(x, targets, self.n_classes_, weights, self._names(), self.classes_)
-        fitted = self._fit_rows(rows, classification=True)
+        fitted = self._fit_rows(rows, True, callback)
         if fitted.oob is not None:
             self.oob_decision_function_ = self._oob_rows(fitted, rows, len(y))
         return self
@@ -284,7 +290,9 @@ class Regressor(RegressorMixin, _ForestBase):
     oob_prediction_: npt.NDArray[np.float64]
 
     @whole_or_not_at_all
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, callback: Callback | None = None
+    ) -> Self:
         """Fit a forest to the rows of X and their values.
 
         Parameters
@@ -296,13 +304,17 @@ class Regressor(RegressorMixin, _ForestBase):
             Finite numbers.
         sample_weight : array of shape (n_samples,), optional
             A row of weight 3 counts like three equal rows; a row of weight 0 is left out.
+        callback : function, optional
+            Called with a `FitProgress` (stage, rows, bytes read and written, memory) when a stage begins and
+            ends, and up to ten times a second between. What it returns is ignored; to stop the fit, raise:
+            it ends as if interrupted, and the exception comes out of `fit`.
         """
         if isinstance(X, Dataset):
-            self._fit_rows(self._streamed(X, y, sample_weight, classification=False), classification=False)
+            self._fit_rows(self._streamed(X, y, sample_weight, classification=False), False, callback)
             return self
         x, y, weights = self._check_training_data(X, y, sample_weight, numeric=True)
         rows = ArrayRows(x, np.asarray(y, dtype=np.float64), 0, weights, self._names())
-        fitted = self._fit_rows(rows, classification=False)
+        fitted = self._fit_rows(rows, False, callback)
         if fitted.oob is not None:
             self.oob_prediction_ = self._oob_rows(fitted, rows, len(y))[:, 0]
         return self

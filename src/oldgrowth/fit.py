@@ -31,6 +31,7 @@ from .means import (
 from .oob import OobInMemory, OobOnDisk, OobRows, OutOfBag
 from .params import Planner
 from .plan import Plan
+from .progress import Observers
 from .report import FitReport, Recorder
 from .rounds import Round, as_begun, distribute_round
 from .sample import Sampled, sample
@@ -59,7 +60,7 @@ def fit_forest(
     rows: TrainingRows,
     planner: Planner,
     limits: Limits,
-    verbose: int,
+    observers: Observers,
     use_oob: Callable[[Iterator[OobRows]], Any],
     keep_checkpoint: bool = False,
 ) -> Fitted:
@@ -69,7 +70,7 @@ def fit_forest(
     chunk_rows = chunk_rows_for(expected, limits, rows.n_features, planner.chunk_size_given)
     narrowest = planner.narrowest(rows.n_rows, rows.n_features)
     expect_means(narrowest, expected, rows, limits, chunk_rows)
-    recorder = Recorder(verbose, limits.memory)
+    recorder = Recorder(observers, limits.memory)
     with (
         ended_by_signals(),
         _told_how_to_resume(recorder, limits.checkpoint_dir),

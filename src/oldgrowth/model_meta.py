@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from ._version import __version__
 from .errors import UnsavableError
+from .messages import warn
 from .report import FitReport
 
 _INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -95,10 +95,9 @@ def restore(meta: dict[str, Any], forest: Any) -> Any:
     known = set(cls._get_param_names())
     saved = meta["parameters"].keys() - meta["not_saved"].keys()
     if saved - known:
-        warnings.warn(
+        warn(
             f"The forest was saved by oldgrowth {meta['version']} with parameters that this version does not "
             f"have: {', '.join(sorted(saved - known))}. It predicts the same; a new fit would differ.",
-            UserWarning,
             stacklevel=3,
         )
     estimator = cls(**{name: _value(meta["parameters"][name]) for name in saved & known})

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .messages import warn
 from .oob import OobRows
 
 _ROWS_AT_A_TIME = 65_536
@@ -55,11 +55,9 @@ class OobScorer:
 
     def _warn(self) -> None:
         if self.without:
-            warnings.warn(
+            warn(
                 f"{self.without} rows were seen by every tree and have no out-of-bag prediction (NaN): "
                 "more trees, or weights with a mean of 1, would help.",
-                UserWarning,
-                stacklevel=2,
             )
 
 

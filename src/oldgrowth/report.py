@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .memory import human_bytes, peak_memory, release_memory, resident_memory
-from .progress import Progress, StageProgress
+from .notebook_html import html_table, in_html
+from .progress import Machine, Observers, Progress, StageProgress
 from .space import Space
 
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -78,16 +79,29 @@ class FitReport:
         return cls(**known)
 
     def __str__(self) -> str:
-        lines = [
-            f"{'stage':<12}{'rows':>14}{'seconds':>10}{'share':>8}{'read':>10}{'written':>10}{'peak':>10}"
-        ]
+        rows = [("stage", "rows", "seconds", "share", "read", "written", "peak"), *self._table()]
+        return "\n".join([*map(_aligned, rows), *self._sentences()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The same as a table, for notebooks."""
+        head = ("stage", "rows", "seconds", "share", "read", "written", "peak memory")
+        table = html_table(head, [[in_html(cell) for cell in row] for row in self._table()])
+        return table + "".join(f"<div>{in_html(sentence)}</div>" for sentence in self._sentences())
+
+    def _table(self) -> list[tuple[str, ...]]:
+        """The cells of each stage, and of all."""
         total = self.seconds or 1.0
-        lines += [
-            f"{s.name:<12}{s.rows:>14,}{s.seconds:>10.3f}{s.seconds / total:>8.1%}"
-            f"{human_bytes(s.bytes_read):>10}{human_bytes(s.bytes_written):>10}{human_bytes(s.peak_memory):>10}"
-            for s in self.stages
-        ]
-        lines.append(f"{'total':<12}{self.rows:>14,}{self.seconds:>10.3f}{1:>8.1%}")
+        rows: list[tuple[str, ...]] = []
+        for s in self.stages:
+            share = f"{s.seconds / total:.1%}"
+            moved = map(human_bytes, (s.bytes_read, s.bytes_written, s.peak_memory))
+            rows.append((s.name, f"{s.rows:,}", f"{s.seconds:.3f}", share, *moved))
+        return [*rows, ("total", f"{self.rows:,}", f"{self.seconds:.3f}", f"{1:.1%}")]
+
+    def _sentences(self) -> list[str]:
+        lines = []
         groups = f"on {self.top_trees} top trees" if self.top_trees else "without top trees"
         lines.append(f"{self.trees} trees {groups}, {self.nodes:,} nodes, depth {self.depth}")
         sizes = self.bucket_rows
@@ -105,9 +119,14 @@ class FitReport:
             f"peak memory of the process {human_bytes(self.peak_memory)}, "
             f"limit {human_bytes(self.memory_limit)}"
         )
-        return "\n".join(lines)
+        return lines
 
-    __repr__ = __str__
+
+def _aligned(cells: tuple[str, ...]) -> str:
+    """A line of the table; a line may end early."""
+    widths = (12, 14, 10, 8, 10, 10, 10)
+    sides = "<>>>>>>"
+    return "".join(f"{cell:{side}{width}}" for cell, side, width in zip(cells, sides, widths, strict=False))
 
 
 def _known(cls: type[FitReport | StageReport], values: dict[str, Any]) -> dict[str, Any]:
@@ -134,10 +153,10 @@ def _fits(value: Any, kind: str) -> bool:
 class Recorder:
     """Times the stages, for the report and for the eyes."""
 
-    def __init__(self, verbose: int, memory_limit: int) -> None:
+    def __init__(self, observers: Observers, memory_limit: int) -> None:
         self.report = FitReport(memory_limit=memory_limit)
         self.space: Space | None = None
-        self._progress = Progress(verbose, memory_limit, self._on_disk)
+        self._progress = Progress(observers, Machine(memory_limit, self._on_disk, self._moved))
 
     @contextmanager
     def stage(self, name: str, total: int | None, source_bytes: int | None = None) -> Iterator[StageProgress]:

@@ -16,13 +16,13 @@ import stat
 import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from . import _core
 from .errors import DirectoryInUseError, LeftoverWarning, SpillDirectoryError, SpillFullError
+from .messages import warn
 from .signals import uninterrupted
 from .spill_file import OpenFiles, SpillFile
 
@@ -338,4 +338,4 @@ def _tell_of_leftovers(path: Path, error: OSError) -> None:
     if failed is not None:
         failed.add_note(what)
     with suppress(LeftoverWarning) if failed is not None else nullcontext():
-        warnings.warn(what, LeftoverWarning, stacklevel=2)
+        warn(what, LeftoverWarning)

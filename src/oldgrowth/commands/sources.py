@@ -21,7 +21,7 @@ from ..errors import DataError, MemoryLimitError
 from ..memory import memory_limit_of
 from ..params import jobs_of
 from ..predict import predict_sums
-from ..progress import Progress
+from ..progress import Machine, Observers, Progress
 from ..streaming import least_memory, room_for
 from ..training_rows import read_ahead
 
@@ -99,7 +99,7 @@ def shown_batches(
     name: str, data: Dataset, rows: int, carry: tuple[str, ...], work: Work
 ) -> Generator[Batch, None, None]:
     """The batches of a dataset, read ahead, with a line that says how far it is."""
-    progress = Progress(0 if work.quiet else 1, work.memory_limit, lambda: 0)
+    progress = Progress(Observers(not work.quiet), Machine(work.memory_limit))
     with (
         progress.stage(name, data.n_rows, data.nbytes) as stage,
         closing(read_ahead(data.batches(rows, carry=carry), depth=1)) as batches,  # type: ignore[type-var]

@@ -26,6 +26,7 @@ from ..errors import (
     NoDataError,
     ParameterError,
 )
+from ..notebook_html import html_table, in_html
 from .columns import first_twice
 from .labels import CodedLabels, Labels, join_labels
 
@@ -274,6 +275,16 @@ class Dataset(ABC):
         )
 
     def __repr__(self) -> str:
+        lines = self._facts()
+        return "\n".join([f"{self.kind} dataset", *(f"  {word:<9}{text}" for word, text in lines)])
+
+    def _repr_html_(self) -> str:
+        """The same as a table, for notebooks."""
+        rows = [[in_html(word), in_html(text)] for word, text in self._facts()]
+        return html_table([in_html(f"{self.kind} dataset"), ""], rows)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """What there is to say of the dataset: words, each with its text."""
         names = "" if self.feature_names is None else f": {shortened(self.feature_names)}"
         lines = [
             *self._described(),
@@ -285,7 +296,7 @@ class Dataset(ABC):
             lines.append(("weight", self.weight))
         if self.nbytes is not None:
             lines.append(("bytes", f"{self.nbytes:,}"))
-        return "\n".join([f"{self.kind} dataset", *(f"  {word:<9}{text}" for word, text in lines)])
+        return lines
 
 
 def shortened(names: Sequence[str], most: int = 6) -> str:
