@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import io
 import os
 import zipfile
@@ -24,9 +23,8 @@ from ..errors import (
     UnreadableFileError,
 )
 from ..system_limits import limit_error
+from .walking import Chosen, check_regular, match, partition_of, split_glob, walk
 
-NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-MAGIC = set("*?[")
 # What readers of files raise; a RuntimeError is that of zipfile and h5py for damaged structures.
 READ_ERRORS = (OSError, EOFError, RuntimeError, pa.ArrowException, zipfile.BadZipFile, zlib.error)
 
@@ -107,7 +105,7 @@ def find_files(source: str | Path | Sequence[str | Path], extensions: Sequence[s
     """Find the files of a path, directory, glob, URL or list; those of directories and globs sorted by path.
 
     In a directory, names that begin with a dot or an underscore and names without one of the extensions
-    are passed over.
+    are passed over, with a word if they may be data.
     """
     if isinstance(source, (str, Path)):
         return _find(str(source), extensions)
@@ -131,18 +129,50 @@ def _find(path: str, extensions: Sequence[str]) -> list[SourceFile]:
         system, path = _remote(path)
     else:
         path = os.path.expanduser(path)
-    is_file, is_folder, match = _looks(system)
-    if is_file(path):
-        return [_seen(path, system)]
-    if is_folder(path):
-        root = path.rstrip("/")
-        found = [name for name in _walk(root, system) if _is_data(name[len(root) :], extensions)]
+    if system is not None:
+        root, found = _find_remote(path, system, extensions)
     else:
-        root = _fixed_part(path)
-        found = [name for name in match(path) if is_file(name)]
+        root, found = _find_local(path, extensions)
     if not found:
         raise NoDataError(repr(path), "no file matches")
     return [_with_partition(_seen(name, system), name[len(root) :]) for name in sorted(found)]
+
+
+def _find_local(path: str, extensions: Sequence[str]) -> tuple[str, list[str]]:
+    """The directory that was named, and the files in it."""
+    if os.path.isdir(path):
+        root = path.rstrip("/") or "/"
+        chosen = Chosen(root, extensions)
+        found = walk(root, chosen)
+        if found:
+            chosen.say()
+        return root, found
+    if os.path.lexists(path):
+        check_regular(path)
+        return path, [path]
+    return split_glob(path)[0], match(path)
+
+
+def _find_remote(path: str, system: Any, extensions: Sequence[str]) -> tuple[str, list[str]]:
+    if system.isfile(path):
+        return path, [path]
+    if system.isdir(path):
+        root = path.rstrip("/")
+        chosen = Chosen(root, extensions)
+        # The general search of fsspec passes over what it cannot list, unless told not to.
+        general = type(system).find is _fsspec().AbstractFileSystem.find
+        names = system.find(root, on_error="raise") if general else system.find(root)
+        found = [name for name in names if chosen.is_data(name)]
+        if found:
+            chosen.say()
+        return root, found
+    return split_glob(path)[0], [name for name in system.glob(path) if system.isfile(name)]
+
+
+def _fsspec() -> Any:
+    import fsspec
+
+    return fsspec
 
 
 def _remote(path: str) -> tuple[Any, str]:
@@ -154,34 +184,8 @@ def _remote(path: str) -> tuple[Any, str]:
         system, inner = fsspec.core.url_to_fs(path)
     except (ValueError, ImportError) as error:
         raise NoDataError(repr(path), str(error)) from error
-    return system, inner
-
-
-def _looks(system: Any) -> tuple[Any, Any, Any]:
-    if system is None:
-        return os.path.isfile, os.path.isdir, lambda path: glob.glob(path, recursive=True)
-    return system.isfile, system.isdir, system.glob
-
-
-def _walk(root: str, system: Any) -> list[str]:
-    if system is not None:
-        return list(system.find(root))
-    return [
-        os.path.join(folder, name) for folder, _, names in os.walk(root, followlinks=True) for name in names
-    ]
-
-
-def _is_data(inner: str, extensions: Sequence[str]) -> bool:
-    parts = [part for part in inner.split("/") if part]
-    hidden = any(part.startswith((".", "_")) and "=" not in part for part in parts)
-    return not hidden and parts[-1].lower().endswith(tuple(extensions))
-
-
-def _fixed_part(pattern: str) -> str:
-    """The directories of a glob before the first wildcard."""
-    parts = pattern.split("/")
-    fixed = next((i for i, part in enumerate(parts) if MAGIC & set(part)), len(parts))
-    return "/".join(parts[:fixed])
+    local = isinstance(system, fsspec.implementations.local.LocalFileSystem)
+    return (None if local else system), inner
 
 
 def _seen(path: str, system: Any) -> SourceFile:
@@ -191,6 +195,5 @@ def _seen(path: str, system: Any) -> SourceFile:
 
 def _with_partition(file: SourceFile, inner: str) -> SourceFile:
     """The file with the key=value directories of this part of its path."""
-    pairs = [part.split("=", 1) for part in inner.split("/")[:-1] if "=" in part]
-    values = {unquote(key): None if value == NULL_PARTITION else unquote(value) for key, value in pairs}
-    return SourceFile(file.path, file.system, file.size, file.stamp, {**file.partition, **values})
+    partition = {**file.partition, **partition_of(inner)}
+    return SourceFile(file.path, file.system, file.size, file.stamp, partition)
