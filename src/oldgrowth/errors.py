@@ -280,6 +280,16 @@ class BrokenLineError(DataError):
         super().__init__(f"{file}, line {line}: {what}. Mend the line, or the file is cut off here.")
 
 
+class UnclosedQuoteError(DataError):
+    """A value in quotes goes on for longer than is read at a time."""
+
+    def __init__(self, file: str, megabytes: int) -> None:
+        super().__init__(
+            f"{file} has a line, or a value in quotes, of more than {megabytes} MB: a quote is probably not "
+            "closed, or the file has other line ends."
+        )
+
+
 class MissingColumnError(DataError):
     """Columns were asked for that are not there."""
 

@@ -1,71 +1,106 @@
-"""Rows of CSV files, compressed by gzip or not; each line is checked against the types of its columns."""
+"""Rows of CSV files, compressed or not; each line is checked against the types of its columns."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from ..errors import BadValueError, BrokenLineError, MissingColumnError, NoDataError, ParameterError
+from ..errors import (
+    BadValueError,
+    BrokenLineError,
+    DecimalCommaError,
+    EncodingError,
+    HeaderError,
+    MissingColumnError,
+    NoDataError,
+    UnclosedQuoteError,
+)
 from .columns import AllBut
+from .csv_options import CSVOptions
 from .files import SourceFile
 from .labels import type_class
+from .sniffing import LONGEST, codec_of, refuse_foreign
 from .table_files import FilesDataset
 
-EXTENSIONS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+EXTENSIONS = tuple(end + packed for end in (".csv", ".tsv") for packed in ("", ".gz", ".bz2", ".zst"))
 BLOCK_BYTES = 1 << 22
-FIRST_LINE = 2  # after the header
 ROW = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
 MOST_EXPLAINED = 20  # columns of text whose first text is looked for: each takes a pass over the file
 COLUMN = re.compile(r"In CSV column #(\d+): ")
+COMMA = re.compile(r"invalid value '(\s*[-+]?\d*,\d+(?:[eE][-+]?\d+)?\s*)'")
+MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
 class CSVDataset(FilesDataset):
-    """Rows of CSV files with a header; features are read as float64, whatever their first lines look like."""
+    """Rows of CSV files; features are read as float64, whatever their first lines look like."""
 
     kind = "CSV"
 
     def __init__(
-        self,
-        files: list[SourceFile],
-        target: Any,
-        features: Any,
-        weight: Any,
-        delimiter: str | None = None,
-        missing: Any = None,
-        types: dict[str, Any] | None = None,
+        self, files: list[SourceFile], target: Any, features: Any, weight: Any, **options: Any
     ) -> None:
-        tabs = files[0].path.lower().endswith((".tsv", ".tsv.gz"))
-        if delimiter is not None and len(delimiter) != 1:
-            raise ParameterError("delimiter", delimiter, "a single character")
-        self._delimiter = delimiter or ("\t" if tabs else ",")
-        self._missing = _texts(missing)
-        self._given_types = {name: _arrow_type(kind) for name, kind in (types or {}).items()}
+        self._options = CSVOptions(**options)
+        self._parsing = self._options.parsing(".tsv" in files[0].path.lower()[-9:])
+        self._codecs: dict[str, str | None] = {}
         self._headers: dict[str, list[str]] = {}
+        if self._options.header is False:  # columns are then called by their numbers
+            target, weight = _numbered(target), _numbered(weight)
+            features = features if isinstance(features, AllBut) else _numbered(features)
         self._asked = (target, weight, features)
         super().__init__(files, target, features, weight)
         known = set(self._schema.names)
-        for name in self._given_types:
-            if name not in known:
-                raise MissingColumnError(name, self._where, self._schema.names)
+        unknown = [name for name in self._options.types if name not in known]
+        if unknown:
+            raise MissingColumnError(unknown, self._where, self._schema.names)
 
     def _look(self, file: SourceFile) -> tuple[pa.Schema, int | None]:
+        self._sniff(file)
         with self._explained(file, {}), closing(self._open(file, {}, None)) as reader:
             schema = reader.schema
-        self._headers[file.path] = schema.names
+            self._headers[file.path] = schema.names
+        self._check_header(file, schema.names)
         text = [field.name for field in schema if type_class(field.type) in ("text", "other")]
         for name in self._features_of(text)[:MOST_EXPLAINED]:
             self._check_numbers(file, name)
         return pa.schema([pa.field(field.name, self._type(field)) for field in schema]), None
 
+    def _sniff(self, file: SourceFile) -> None:
+        """Find out how a file is compressed, and refuse by its first bytes what is no text in its encoding."""
+        self._codecs[file.path] = codec_of(file)
+        with file.watched(self.kind), closing(self._stream(file)) as stream:
+            begin = bytes(stream.read(LONGEST))
+        refuse_foreign(file, begin)
+        if self._options.encoding is None:
+            for mark, encoding in MARKS:
+                if begin.startswith(mark):
+                    raise EncodingError(file.path, "is text in UTF-16", encoding)
+            if b"\0" in begin:
+                likely = "utf-16-be" if begin.startswith(b"\0") else "utf-16-le"
+                raise EncodingError(file.path, "holds NUL characters, as text in UTF-16 does", likely)
+        if self._options.header is False:
+            with self._explained(file, {}), closing(self._open(file, {}, None)) as reader:
+                self._headers[file.path] = [str(i) for i in range(len(reader.schema))]
+
+    def _check_header(self, file: SourceFile, names: list[str]) -> None:
+        """Refuse a first line that is read as a header and does not look like one."""
+        options = self._options
+        if options.delimiter is None and len(names) == 1:
+            other = next((mark for mark in ";\t|" if mark in names[0]), None)
+            if other is not None:
+                raise HeaderError(file.path, f"is one name, {names[0]!r}", "delimiter", other)
+        counted = names == [str(i) for i in range(len(names))]
+        if options.header is None and not counted and all(map(_is_number, names)):
+            raise HeaderError(file.path, "holds numbers, not the names of columns", "header", False)
+
     def _type(self, field: pa.Field) -> pa.DataType:
         """A decimal point may come only later in the file, and the first values may all be missing."""
-        if field.name in self._given_types:
-            return self._given_types[field.name]
+        if field.name in self._options.types:
+            return self._options.types[field.name]
         kind = type_class(field.type)
         if field.name == self._asked[0]:
             return pa.string() if kind in ("other", "null") else field.type
@@ -74,7 +109,7 @@ class CSVDataset(FilesDataset):
     def _features_of(self, names: list[str]) -> list[str]:
         """Which of these columns are features whose types nobody gave."""
         target, weight, features = self._asked
-        others = {target, weight, *self._given_types}
+        others = {target, weight, *self._options.types}
         if isinstance(features, AllBut):
             others.update(features)
         elif features is not None:
@@ -86,7 +121,7 @@ class CSVDataset(FilesDataset):
         try:
             self._explain(file, {name: pa.float64()}, pa.ArrowInvalid(""))
         except BadValueError as error:
-            if error.line > FIRST_LINE:
+            if error.line > (2 if self._has_header else 1):
                 raise
         except pa.ArrowInvalid:
             pass  # the value is not in the first block, which is what types are guessed from
@@ -104,26 +139,34 @@ class CSVDataset(FilesDataset):
     def _open(
         self, file: SourceFile, types: dict[str, pa.DataType], names: list[str] | None, threads: bool = True
     ) -> pa_csv.CSVStreamingReader:
-        source = file.open_arrow()
-        if file.path.lower().endswith(".gz"):
-            source = pa.CompressedInputStream(source, "gzip")
-        convert = pa_csv.ConvertOptions(
-            column_types={**self._given_types, **types},
-            include_columns=names or [],
-            null_values=self._missing,
-            strings_can_be_null=True,
-        )
+        names_in_file = self._options.names or (None if self._has_header else self._headers.get(file.path))
         return pa_csv.open_csv(
-            source,
-            read_options=pa_csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=threads),
-            parse_options=pa_csv.ParseOptions(delimiter=self._delimiter),
-            convert_options=convert,
+            self._stream(file),
+            read_options=pa_csv.ReadOptions(
+                block_size=BLOCK_BYTES,
+                use_threads=threads,
+                column_names=names_in_file,
+                autogenerate_column_names=not self._has_header and names_in_file is None,
+                encoding=self._options.encoding or "utf8",
+            ),
+            parse_options=self._parsing,
+            convert_options=self._options.converting(types, names or []),
         )
+
+    @property
+    def _has_header(self) -> bool:
+        return self._options.header in (None, True)
+
+    def _stream(self, file: SourceFile) -> pa.NativeFile:
+        source, codec = file.open_arrow(), self._codecs[file.path]
+        return source if codec is None else pa.CompressedInputStream(source, codec)
 
     @contextmanager
     def _explained(self, file: SourceFile, types: dict[str, pa.DataType]) -> Iterator[None]:
         try:
             yield
+        except UnicodeDecodeError as error:
+            raise EncodingError(file.path, _not_in(self._options.encoding)) from error
         except pa.ArrowInvalid as error:
             file.check_unchanged()
             if "Empty CSV" in str(error):
@@ -138,35 +181,44 @@ class CSVDataset(FilesDataset):
                     pass
         except pa.ArrowInvalid as counted:
             error = counted
+        except UnicodeDecodeError as counted:
+            raise EncodingError(file.path, _not_in(self._options.encoding)) from counted
+        if "straddling" in str(error):
+            raise UnclosedQuoteError(file.path, BLOCK_BYTES >> 20) from error
         row, column = ROW.search(str(error)), COLUMN.search(str(error))
         if row is None:
             raise error
         what = " ".join(row[2].split())
         if column is None:
             raise BrokenLineError(file.path, int(row[1]), what) from error
-        raise BadValueError(file.path, int(row[1]), self._name(file, types, int(column[1])), what) from error
+        name = self._name(file, types, int(column[1]))
+        comma = COMMA.search(what)
+        if comma is not None and self._options.decimal is None:
+            raise DecimalCommaError(file.path, int(row[1]), name, comma[1]) from error
+        if "UTF8" in what:
+            where = f"{file.path}, line {row[1]}, column {name}"
+            raise EncodingError(where, _not_in(self._options.encoding)) from error
+        raise BadValueError(file.path, int(row[1]), name, what) from error
 
     def _name(self, file: SourceFile, types: dict[str, pa.DataType], number: int) -> str:
         names = self._headers.get(file.path, list(types))
         return names[number] if number < len(names) else f"#{number}"
 
 
-def _texts(missing: Any) -> list[str] | None:
-    """The texts of missing values; one alone need not be in a list."""
-    if missing is None:
-        return None
-    texts = [missing] if isinstance(missing, str) else missing
-    if not isinstance(texts, Collection) or not all(isinstance(text, str) for text in texts):
-        raise ParameterError("missing", missing, "a text such as '-9', or a list of them")
-    return list(texts)
+def _not_in(encoding: str | None) -> str:
+    return f"holds bytes that are not text in {'UTF-8' if encoding is None else encoding}"
 
 
-def _arrow_type(kind: Any) -> pa.DataType:
-    if isinstance(kind, pa.DataType):
-        return kind
+def _numbered(columns: Any) -> Any:
+    """Numbers of columns as the names that they have in files without a header."""
+    if isinstance(columns, list):
+        return [_numbered(column) for column in columns]
+    return str(columns) if isinstance(columns, int) and columns >= 0 else columns
+
+
+def _is_number(text: str) -> bool:
     try:
-        return pa.type_for_alias(str(kind))
-    except ValueError as error:
-        raise ParameterError(
-            "types", kind, "names of Arrow types such as float64, int64, bool or string"
-        ) from error
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True

@@ -15,6 +15,7 @@ from .base import Dataset
 from .callables import CallableDataset
 from .csv import EXTENSIONS as CSV
 from .csv import CSVDataset
+from .csv_options import NAMES as CSV_OPTIONS
 from .files import find_files
 from .frames import ArrowTableDataset, PandasDataset, PolarsDataset
 from .hdf5 import EXTENSIONS as HDF5
@@ -31,7 +32,7 @@ from .streams import ArrowStreamDataset, LazyFrameDataset
 FORMATS: dict[str, tuple[tuple[str, ...], Any, tuple[str, ...]]] = {
     "parquet": (PARQUET, ParquetDataset, ()),
     "arrow": (IPC, IPCDataset, ()),
-    "csv": (CSV, CSVDataset, ("delimiter", "missing", "types")),
+    "csv": (CSV, CSVDataset, CSV_OPTIONS),
     "npy": (NPY, open_npy, ()),
     "npz": (NPZ, open_npz, ()),
     "hdf5": (HDF5, open_hdf5, ("external_files",)),

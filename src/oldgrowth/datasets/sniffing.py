@@ -18,7 +18,11 @@ MAGIC = (
     (b"\x89HDF", "hdf5"),
 )
 ZIP = b"PK\x03\x04"
-CODECS = ((b"\x1f\x8b", "gzip"), (b"BZh", "bz2"), (b"\x28\xb5\x2f\xfd", "zstd"))
+CODECS = (
+    (b"\x1f\x8b", ".gz", "gzip"),
+    (b"BZh", ".bz2", "bz2"),
+    (b"\x28\xb5\x2f\xfd", ".zst", "zstd"),
+)
 LONGEST = 8  # bytes of these
 # First bytes and endings of files that people have and that cannot be read here.
 FOREIGN = {
@@ -59,7 +63,7 @@ def format_of(file: SourceFile, endings: Mapping[str, Sequence[str]]) -> str:
     if begin.startswith(ZIP):
         refuse_foreign_zip(file)
         return "npz"
-    codec = codec_of(begin)
+    codec = codec_of(file)
     packed = f"it is compressed by {codec}, and " if codec else ""
 
     def what(say: Say) -> str:
@@ -70,14 +74,25 @@ def format_of(file: SourceFile, endings: Mapping[str, Sequence[str]]) -> str:
     raise UnknownSourceError(file.path, what)
 
 
+def refuse_foreign(file: SourceFile, begin: bytes) -> None:
+    """Refuse a file that is called CSV and is something else by its first bytes."""
+    for magic, kind in (*MAGIC, (ZIP, "zip"), (b"OLDGROW", "forest")):
+        if begin.startswith(magic) and len(begin) > 4:
+            raise UnknownSourceError(file.path, f"it is named as CSV, but holds a {kind} file")
+
+
 def first_bytes(file: SourceFile, count: int = LONGEST) -> bytes:
     with file.blamed("a file"), file.open() as source:
         return source.read(count)
 
 
-def codec_of(begin: bytes) -> str | None:
-    """The codec that compressed a file, by its first bytes."""
-    return next((codec for magic, codec in CODECS if begin.startswith(magic)), None)
+def codec_of(file: SourceFile) -> str | None:
+    """The codec that compressed a file, by the end of its name, else by its first bytes."""
+    named = next((codec for _, end, codec in CODECS if file.path.lower().endswith(end)), None)
+    if named is not None:
+        return named
+    begin = first_bytes(file)
+    return next((codec for magic, _, codec in CODECS if begin.startswith(magic)), None)
 
 
 def refuse_foreign_zip(file: SourceFile) -> None:
