@@ -87,7 +87,7 @@ def test_members(tmp_path):
     assert whole(open_dataset(path, features="bands", target="w")).x.tolist() == (-X).tolist()
     assert open_dataset(path, features=["a", "b", "c"]).feature_names == ("a", "b", "c")
     for roles in ({"features": "x"}, {"target": "yy"}, {"weight": "weights"}):
-        with pytest.raises(MissingColumnError, match=r"a.npz has no column"):
+        with pytest.raises(MissingColumnError, match=r"a.npz has no member"):
             open_dataset(path, **roles)
     np.savez(tmp_path / "b.npz", X=X)
     with pytest.raises(UnknownSourceError, match="one file"):
@@ -106,7 +106,7 @@ def test_hdf5(tmp_path):
     with pytest.raises(DataError, match="g/a has 4 rows, g/b has 3"):
         open_dataset(path, features=["g/a", "g/b"])
     for roles in ({"features": "Z"}, {"target": "z"}, {"features": ["g/a", "g/c"]}):
-        with pytest.raises((MissingColumnError, ParameterError), match=r"a.h5 has no column|features="):
+        with pytest.raises((MissingColumnError, ParameterError), match=r"a.h5 has no dataset|features="):
             open_dataset(path, **roles)
 
 

@@ -270,7 +270,7 @@ class HeaderError(DataError):
     """The first line of a text file is not a header as it is read."""
 
     def __init__(self, file: str, what: str, knob: str, value: Any) -> None:
-        super().__init__(lambda say: f"The first line of {file} {what}: give {say(knob, value)}.")
+        super().__init__(lambda say: f"The first line of {file} {what}, give {say(knob, value)}.")
 
 
 class BrokenLineError(DataError):
@@ -307,6 +307,20 @@ class MissingColumnError(DataError):
             hint = f"Did you mean {near}{difference(missing, close)}?"
         nouns = what if len(missing) == 1 else f"{what}s"
         super().__init__(f"{where} has no {nouns} {listed(missing)}. {hint}")
+
+
+class NoMemberError(DataError):
+    """A file of several arrays in which none is called X."""
+
+    def __init__(self, file: str, what: str, members: Iterable[str]) -> None:
+        names = list(members)
+        likely = names[0] if names else "X"
+        super().__init__(
+            lambda say: (
+                f"{file} has no {what} 'X' with the rows. Its {what}s are {listed(names)}: name the one that "
+                f"has the rows, as in {say('features', likely)}."
+            )
+        )
 
 
 class NamelessColumnsError(DataError):

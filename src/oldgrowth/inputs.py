@@ -152,7 +152,7 @@ def _what_else(column: Any) -> str:
     try:
         values = np.asarray(column)
     except Exception:  # noqa: BLE001 - whichever library refuses to give its values, its type tells
-        return str(dtype)
+        return f"{dtype}: cast it to Float64" if "Int128" in str(dtype) else str(dtype)
     if values.dtype.kind in "biuf":
         return ""
     if values.dtype.kind in "OUST":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,16 @@ JOBS = click.option(
 )
 
 
+def column_types(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, str] | None:
+    """Types of columns, as NAME=TYPE."""
+    for value in values:
+        if not re.fullmatch(r"(?s).+=[^=]+", value):
+            raise click.BadParameter(f"{value!r} is not of the form NAME=TYPE.")
+    return dict(value.rsplit("=", 1) for value in values) or None
+
+
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """How files are read. The command gets them as one value, `reading`."""
 
@@ -83,23 +94,23 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--missing", multiple=True, metavar="TEXT", help="Text of missing values in CSV; may be repeated."
     )
     @click.option(
-        "--external-files", is_flag=True, default=None, help="HDF5 files may have values in others."
-    )
+        "--header/--no-header", default=None,
+        help="Whether CSV files begin with the names of the columns; without, these are called 0, 1, ...  "
+        "[default: --header]",
+    )  # fmt: skip
+    @click.option("--decimal", metavar="CHAR", help="Decimal mark of CSV files.  [default: point]")
+    @click.option("--encoding", help="Encoding of CSV files, as latin-1 or utf-16.  [default: utf-8]")
+    @click.option(
+        "--type", "types", multiple=True, callback=column_types, metavar="NAME=TYPE",
+        help="Arrow type of a column of CSV files, as label=string; may be repeated.",
+    )  # fmt: skip
     @functools.wraps(command)
-    def with_source(
-        format: str | None,
-        delimiter: str | None,
-        missing: tuple[str, ...],
-        external_files: bool | None,
-        **options: Any,
-    ) -> Any:
-        given = {
-            "format": format,
-            "delimiter": delimiter,
-            "missing": list(missing) or None,
-            "external_files": external_files,
-        }
+    def with_source(missing: tuple[str, ...], **options: Any) -> Any:
+        given = {name: options.pop(name) for name in _READING} | {"missing": list(missing) or None}
         reading = {name: value for name, value in given.items() if value is not None}
         return command(reading=reading, **options)
 
     return with_source
+
+
+_READING = ("format", "delimiter", "header", "decimal", "encoding", "types")

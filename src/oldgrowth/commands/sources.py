@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ..checks import hard_votes
 from ..datasets import open_dataset
 from ..datasets.base import Batch, Dataset
+from ..datasets.csv import EXTENSIONS as CSV_ENDINGS
 from ..errors import DataError, MemoryLimitError
 from ..memory import memory_limit_of
 from ..params import jobs_of
@@ -47,13 +48,11 @@ class Source:
         texts = {name: "string" for name in names if name not in features}
         if not texts or not self._is_csv:
             return self
-        return Source(self.paths, self.options | {"types": texts})
+        return Source(self.paths, self.options | {"types": texts | self.options.get("types", {})})
 
     @property
     def _is_csv(self) -> bool:
-        return self.options.get("format") == "csv" or self.paths[0].lower().removesuffix(".gz").endswith(
-            (".csv", ".tsv")
-        )
+        return self.options.get("format") == "csv" or self.paths[0].lower().endswith(CSV_ENDINGS)
 
     def _column(self, name: str | None) -> str | int | None:
         """The columns of an array have numbers only."""

@@ -248,11 +248,11 @@ class Dataset(ABC):
             return
         columns = self._column_names()
         known = set(columns)
-        for name in names:
-            if name not in known:
-                if not known:
-                    raise NamelessColumnsError(self._where, f"a choice of column {name!r}")
-                raise MissingColumnError(name, self._where, columns)
+        missing = [name for name in names if name not in known]
+        if missing and not known:
+            raise NamelessColumnsError(self._where, f"a choice of column {missing[0]!r}")
+        if missing:
+            raise MissingColumnError(missing, self._where, columns)
 
     def select(self, features: Sequence[str]) -> Dataset:
         """Return the same rows with these columns as features, in this order."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -32,7 +32,8 @@ class Columns:
 
     @property
     def used(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys([*self.features, *(name for name in (self.target, self.weight) if name)]))
+        roles = (name for name in (self.target, self.weight) if name is not None)
+        return tuple(dict.fromkeys([*self.features, *roles]))
 
     def with_features(self, features: tuple[str, ...]) -> Columns:
         return replace(self, features=features, every=False)
@@ -46,19 +47,12 @@ def choose_columns(
     schema: pa.Schema, target: object, features: Sequence[str] | None, weight: object, where: str
 ) -> Columns:
     """Give each column of a table its role; by default all but target and weight are features."""
-    for name, role in ((target, "target"), (weight, "weight")):
-        if name is not None and not isinstance(name, str):
-            raise ParameterError(role, name, f"the name of a column of {where}")
-    if isinstance(features, str):
-        raise ParameterError("features", features, "a list of column names")
+    check_names(target, features, weight, where)
     assert target is None or isinstance(target, str)
     assert weight is None or isinstance(weight, str)
     check_unique(schema, where)
-    known = set(schema.names)
     left_out = features if isinstance(features, AllBut) else ()
-    for name in left_out:
-        if name not in known:
-            raise MissingColumnError(name, where, schema.names)
+    check_known(schema, left_out, where)
     if features is None or isinstance(features, AllBut):
         not_features = {target, weight, *left_out}
         chosen = tuple(name for name in schema.names if name not in not_features)
@@ -67,6 +61,26 @@ def choose_columns(
     columns = Columns(chosen, target, weight, features is None)
     check_columns(schema, columns, where)
     return columns
+
+
+def check_names(target: object, features: object, weight: object, where: str) -> None:
+    """Refuse roles that are not given by the names of columns."""
+    for name, role in ((target, "target"), (weight, "weight")):
+        if isinstance(name, Sized) and not isinstance(name, str):
+            raise ParameterError(
+                role, name, f"the name of a column of {where}: add the values to it as a column first"
+            )
+        if name is not None and not isinstance(name, str):
+            raise ParameterError(role, name, f"the name of a column of {where}")
+    if isinstance(features, str):
+        raise ParameterError("features", features, "a list of column names")
+
+
+def check_known(schema: pa.Schema, names: Iterable[str], where: str) -> None:
+    known = set(schema.names)
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise MissingColumnError(missing, where, schema.names)
 
 
 def first_twice(names: Iterable[str]) -> str | None:
@@ -90,21 +104,32 @@ def check_columns(schema: pa.Schema, columns: Columns, where: str) -> None:
         raise NoDataError(where, "no column is left to be a feature")
     if columns.target is not None and columns.target == columns.weight:
         raise SameRoleError(columns.target, where, "is named both as target and as weight")
-    known = set(schema.names)
-    for name in columns.used:
-        if name not in known:
-            raise MissingColumnError(name, where, schema.names)
+    check_known(schema, columns.used, where)
     if (twice := first_twice(columns.features)) is not None:
         raise DuplicateColumnError(twice, where, "is named twice in features")
     for name in columns.features:
         if name in (columns.target, columns.weight):
             raise SameRoleError(name, where, "is both a feature and target or weight")
-        if type_class(schema.field(name).type) not in NUMBERS:
-            raise ColumnTypeError(name, where, schema.field(name).type, "feature")
-    if columns.target is not None and type_class(schema.field(columns.target).type) == "other":
-        raise ColumnTypeError(columns.target, where, schema.field(columns.target).type, "target")
-    if columns.weight is not None and type_class(schema.field(columns.weight).type) not in NUMBERS:
-        raise ColumnTypeError(columns.weight, where, schema.field(columns.weight).type, "weight")
+    bad = [name for name in columns.features if type_class(schema.field(name).type) not in NUMBERS]
+    if bad:
+        others = {name: shown_type(schema.field(name)) for name in bad[1:]}
+        raise ColumnTypeError(bad[0], where, shown_type(schema.field(bad[0])), "feature", others)
+    for role, role_name in (("target", columns.target), ("weight", columns.weight)):
+        if role_name is None:
+            continue
+        kind = type_class(schema.field(role_name).type)
+        if kind == "other" or (role == "weight" and kind not in NUMBERS):
+            raise ColumnTypeError(role_name, where, shown_type(schema.field(role_name)), role)
+
+
+def unusable(name: str, what: str) -> pa.Field:
+    """A column that Arrow has no type for; errors say what it holds instead."""
+    return pa.field(name, pa.binary(), metadata={"holds": what})
+
+
+def shown_type(field: pa.Field) -> str:
+    holds = (field.metadata or {}).get(b"holds")
+    return str(field.type) if holds is None else holds.decode()
 
 
 def check_same(first: pa.Schema, first_file: str, schema: pa.Schema, file: str, columns: Columns) -> None:

@@ -20,7 +20,7 @@ from ..errors import (
     NoDataError,
     UnclosedQuoteError,
 )
-from .columns import AllBut
+from .columns import AllBut, check_names
 from .csv_options import CSVOptions
 from .files import SourceFile
 from .labels import type_class
@@ -51,6 +51,7 @@ class CSVDataset(FilesDataset):
         if self._options.header is False:  # columns are then called by their numbers
             target, weight = _numbered(target), _numbered(weight)
             features = features if isinstance(features, AllBut) else _numbered(features)
+        check_names(target, features, weight, files[0].path)
         self._asked = (target, weight, features)
         super().__init__(files, target, features, weight)
         known = set(self._schema.names)
@@ -70,7 +71,7 @@ class CSVDataset(FilesDataset):
         return pa.schema([pa.field(field.name, self._type(field)) for field in schema]), None
 
     def _sniff(self, file: SourceFile) -> None:
-        """Find out how a file is compressed, and refuse by its first bytes what is no text in its encoding."""
+        """Find out how a file is compressed, and refuse by its first bytes what is not text as expected."""
         self._codecs[file.path] = codec_of(file)
         with file.watched(self.kind), closing(self._stream(file)) as stream:
             begin = bytes(stream.read(LONGEST))
@@ -92,10 +93,17 @@ class CSVDataset(FilesDataset):
         if options.delimiter is None and len(names) == 1:
             other = next((mark for mark in ";\t|" if mark in names[0]), None)
             if other is not None:
-                raise HeaderError(file.path, f"is one name, {names[0]!r}", "delimiter", other)
+                raise HeaderError(
+                    file.path,
+                    f"is one name, {names[0]!r}: if {other!r} separates columns",
+                    "delimiter",
+                    other,
+                )
         counted = names == [str(i) for i in range(len(names))]
         if options.header is None and not counted and all(map(_is_number, names)):
-            raise HeaderError(file.path, "holds numbers, not the names of columns", "header", False)
+            raise HeaderError(
+                file.path, "holds numbers, not the names of columns: if it is a row", "header", False
+            )
 
     def _type(self, field: pa.Field) -> pa.DataType:
         """A decimal point may come only later in the file, and the first values may all be missing."""

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..errors import ColumnTypeError, NoDataError
-from .columns import check_unique, choose_columns
+from ..errors import DataError, NoDataError
+from ..surface import listed
+from .columns import check_unique, choose_columns, unusable
 from .labels import CodedLabels
 from .table import TableDataset, TablePiece
 
@@ -102,8 +103,8 @@ class PolarsDataset(FrameDataset):
     kind = "polars DataFrame"
 
     def __init__(self, frame: Any, target: Any, features: Any, weight: Any) -> None:
-        self._frame = frame
-        schema = frame.head(0).to_arrow().schema.remove_metadata()
+        self._frame = with_decimals(frame)
+        schema = polars_schema(self._frame.head(0))
         super().__init__(schema, target, features, weight, frame.height, int(frame.estimated_size()))
 
     def _slice(self, names: list[str], start: int, rows: int) -> pa.Table:
@@ -114,6 +115,30 @@ class PolarsDataset(FrameDataset):
 
     def _length(self) -> int:
         return int(self._frame.height)
+
+
+def with_decimals(frame: Any) -> Any:
+    """A polars frame, lazy or not, with whole numbers of 128 bits as decimals, which Arrow has."""
+    wide = [name for name, dtype in frame.collect_schema().items() if str(dtype) in ("Int128", "UInt128")]
+    if not wide:
+        return frame
+    import polars as pl
+
+    try:
+        return frame.with_columns(pl.col(wide).cast(pl.Decimal(38, 0)))
+    except pl.exceptions.PolarsError as error:
+        raise DataError(f"Columns {listed(wide)} hold numbers of more than 38 digits: cast them.") from error
+
+
+def polars_schema(empty: Any) -> pa.Schema:
+    """The Arrow types of the columns of a polars frame without rows; one may have none."""
+    fields = []
+    for column in empty.iter_columns():
+        try:
+            fields.append(pa.field(column.name, column.to_arrow().type))
+        except Exception:  # noqa: BLE001 - errors of polars and panics of its engine: the type is not Arrow's
+            fields.append(unusable(column.name, str(column.dtype)))
+    return pa.schema(fields)
 
 
 class PandasDataset(FrameDataset):
@@ -130,16 +155,18 @@ class PandasDataset(FrameDataset):
         known: dict[Any, pa.DataType] = {}  # types by pandas types, which tell all but those of objects
         fields = []
         for name, dtype in zip(names, frame.dtypes, strict=True):
-            kind = known[dtype] if dtype in known else self._infer(name, name in used)
+            if dtype in known:
+                fields.append(pa.field(name, known[dtype]))
+                continue
+            fields.append(self._infer(name, name in used))
             if dtype != np.dtype(object):
-                known[dtype] = kind
-            fields.append((name, kind))
+                known[dtype] = fields[-1].type
         schema = pa.schema(fields)
         super().__init__(
             schema, target, features, weight, len(frame), int(frame.memory_usage(index=False).sum())
         )
 
-    def _infer(self, name: str, used: bool) -> pa.DataType:
+    def _infer(self, name: str, used: bool) -> pa.Field:
         """Only the values of an object column tell its type."""
         column = self._frame.iloc[:, self._places[name]]
         if column.dtype != object:
@@ -147,11 +174,11 @@ class PandasDataset(FrameDataset):
         elif not used:
             column = column.iloc[:INFERRED_ROWS]
         try:
-            return pa.array(column, from_pandas=True).type
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-            if used:
-                raise ColumnTypeError(name, self._where, f"{column.dtype} ({error})", "feature") from error
-            return pa.binary()
+            return pa.field(name, pa.array(column, from_pandas=True).type)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            kinds = sorted({type(value).__name__ for value in column if value is not None})
+            held = f" with {' and '.join(kinds[:5])}" if kinds else ""
+            return unusable(name, f"{column.dtype}{held}")
 
     def _slice(self, names: list[str], start: int, rows: int) -> pa.Table:
         return self._converted(names, slice(start, start + rows))

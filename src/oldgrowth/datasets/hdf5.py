@@ -23,7 +23,7 @@ from .columns import AllBut, choose_columns
 from .files import SourceFile
 from .hdf5_storage import check_storage, is_elsewhere
 from .matrix import Beside, MatrixDataset
-from .numpy_files import beside, single
+from .numpy_files import beside, member_of, single
 from .rows import Reader, Rows
 from .table import TableDataset
 
@@ -101,6 +101,7 @@ def open_hdf5(
     """Open an HDF5 file; `features` is the path of X, or a list of the columns."""
     source = HDF5Source(single(files), flag("external_files", external_files))
     file, shapes = source.file, source.shapes
+    features = member_of(features, [name for name, shape in shapes.items() if len(shape) == 2])
     names = None if features is None or isinstance(features, str) else features
     by_column = names is not None and all(len(shapes.get(name, ())) == 1 for name in names)
     if "X" not in shapes and (features is None or isinstance(features, AllBut)):
@@ -110,7 +111,7 @@ def open_hdf5(
     path = features.strip("/") if isinstance(features, str) else "X"
     if path not in shapes:
         missing = path if names is None else next((name for name in names if name not in shapes), path)
-        raise MissingColumnError(missing, file.path, shapes)
+        raise MissingColumnError(missing, file.path, shapes, "dataset")
     x = source.rows(path)
     if target is None and "y" in shapes:
         target = "y"
@@ -119,7 +120,7 @@ def open_hdf5(
         if isinstance(value, str) and not value.endswith(".npy"):
             name = value.strip("/")
             if name not in shapes:
-                raise MissingColumnError(value, file.path, shapes)
+                raise MissingColumnError(value, file.path, shapes, "dataset")
             return Beside(name, source.rows(name))
         return beside(value, role, shapes[path][-1] if shapes[path] else 0)
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import MissingColumnError, ParameterError, UnknownSourceError
+from ..errors import MissingColumnError, NoMemberError, ParameterError, UnknownSourceError
+from .columns import AllBut
 from .files import SourceFile, find_files
 from .matrix import Beside, MatrixDataset
 from .rows import MemoryRows, NpyRows, NpzRows, npz_members
+from .sniffing import refuse_foreign_zip
 
 NPY = (".npy",)
 NPZ = (".npz",)
@@ -39,7 +42,11 @@ def open_npy(files: list[SourceFile], target: Any, features: Any, weight: Any) -
 def open_npz(files: list[SourceFile], target: Any, features: Any, weight: Any) -> MatrixDataset:
     """Open a .npz file; `features` is the member with X or, as a list, the columns of member X."""
     file = single(files)
+    refuse_foreign_zip(file)
     members = npz_members(file)
+    features = member_of(features, members)
+    if not isinstance(features, str) and "X" not in members:
+        raise NoMemberError(file.path, "member", members)
     x = NpzRows(file, features if isinstance(features, str) else "X")
     width = x.shape[-1] if x.shape else 0
     if target is None and "y" in members:
@@ -49,7 +56,7 @@ def open_npz(files: list[SourceFile], target: Any, features: Any, weight: Any) -
         if isinstance(value, str) and value in members:
             return Beside(value, NpzRows(file, value))
         if isinstance(value, str) and not value.endswith(NPY):
-            raise MissingColumnError(value, file.path, members)
+            raise MissingColumnError(value, file.path, members, "member")
         return beside(value, role, width)
 
     y, w = found(target, "target"), found(weight, "weight")
@@ -57,6 +64,15 @@ def open_npz(files: list[SourceFile], target: Any, features: Any, weight: Any) -
     others = {name: NpzRows(file, name) for name in members}
     carried = {name: rows for name, rows in others.items() if rows.shape == x.shape[:1]}
     return MatrixDataset(".npz file", x, y, w, names, dict(carried))
+
+
+def member_of(features: Any, members: Collection[str]) -> Any:
+    """The name of the member that is X, also if it is alone in a list, as the command line gives it."""
+    if isinstance(features, list | tuple) and not isinstance(features, AllBut) and len(features) == 1:
+        (name,) = features
+        if isinstance(name, str) and name in members:
+            return name
+    return features
 
 
 def beside(value: Any, role: str, width: int) -> Beside | None:

@@ -47,8 +47,8 @@ def open_dataset(
     Parameters
     ----------
     source : path, URL, list of paths, array, data frame or callable
-        - Parquet (``.parquet``), Arrow IPC or Feather (``.arrow``, ``.feather``), CSV (``.csv``, ``.csv.gz``,
-          ``.tsv``): a file, a directory, a glob or a list of files. Directories and globs are read sorted
+        - Parquet (``.parquet``), Arrow IPC or Feather (``.arrow``, ``.feather``), CSV (``.csv``, ``.tsv``,
+          ``.csv.gz``): a file, a directory, a glob or a list of files. Directories and globs are read sorted
           by path, lists in the order given. Directories named ``key=value`` are columns too.
         - ``.npy``, ``.npz`` and HDF5 (``.h5``) files; numpy arrays and memory maps of two dimensions.
         - pandas and polars data frames, polars LazyFrames, pyarrow tables, and any object with
@@ -71,7 +71,10 @@ def open_dataset(
     **options
         ``format``: of files whose names do not tell: "parquet", "arrow", "csv", "npy", "npz" or "hdf5".
         For CSV: ``delimiter``; ``missing``, the texts that mean a missing value; ``types``, Arrow types of
-        columns by name, as in ``types={"label": "string"}``.
+        columns by name, as in ``types={"label": "string"}``; ``header``, False for files that begin with a
+        row (columns are then called "0", "1", ...), or a list of names for their columns; ``decimal``, the
+        decimal mark; ``encoding``, as "latin-1" or "utf-16" (UTF-8 by default). Values in quotes may hold
+        line ends. Compression by gzip, bzip2 and Zstandard is seen by itself.
         For HDF5: ``external_files=True`` allows a file to have values in other files (external storage,
         virtual datasets), which can be any files of this machine.
 

@@ -100,7 +100,7 @@ class NpzRows:
         self._member = f"{member}.npy"
         with file.watched(self.kind), file.open() as source, zipfile.ZipFile(source) as archive:
             if self._member not in archive.namelist():
-                raise MissingColumnError(member, file.path, member_names(archive))
+                raise MissingColumnError(member, file.path, member_names(archive), "member")
             with archive.open(self._member) as opened:
                 self.shape, self._by_column, self.dtype = read_header(opened, self.where)
                 offset = opened.tell()

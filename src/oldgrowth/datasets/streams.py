@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ..errors import ChangedSourceError, OldgrowthError, OnceOnlyError, ReadError
 from .columns import choose_columns
+from .frames import polars_schema, with_decimals
 from .table import TableDataset
 
 SLICE_VALUES = 1 << 21
@@ -57,12 +58,12 @@ class LazyFrameDataset(StreamDataset):
     def __init__(self, frame: Any, target: Any, features: Any, weight: Any) -> None:
         import polars as pl
 
-        self._frame = frame
         try:
-            empty = pl.DataFrame(schema=frame.collect_schema())
+            self._frame = with_decimals(frame)
+            empty = pl.DataFrame(schema=self._frame.collect_schema())
         except (pl.exceptions.PolarsError, OSError) as error:
             raise ReadError(self.kind, 0, error) from error
-        super().__init__(empty.to_arrow().schema.remove_metadata(), target, features, weight)
+        super().__init__(polars_schema(empty), target, features, weight)
 
     def _run(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         chosen = self._frame.select(names)
