@@ -168,7 +168,7 @@ def test_progress_is_shown_unless_quiet(
             "--memory-limit of 10 MB is too low: at least",
         ),
         (["label.og", "cut.parquet", "-o", "out.csv"], 1, "cut.parquet"),
-        (["label.og", "few.csv", "-o", "out.csv"], 1, "has no column 'c'"),
+        (["label.og", "few.csv", "-o", "out.csv"], 1, "has no columns 'c'"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(
