@@ -87,7 +87,7 @@ def test_many_classes_are_shown_by_their_confusions(
     rows["many"] = np.digitize(rows["value"], np.linspace(-2, 2, 30))
     path = write(rows[[*FEATURES, "many"]], tmp_path / "many.parquet")
     oldgrowth.RandomForestClassifier(3, max_depth=3).fit(rows[FEATURES], rows["many"]).save(tmp_path / "f.og")
-    done("evaluate", tmp_path / "f.og", path, "--target", "many", "-q")
+    done("evaluate", tmp_path / "f.og", path, "--target", "many")
     out = capsys.readouterr().out
     assert "taken for" in out and max(map(len, out.splitlines())) < 120
 

@@ -253,7 +253,7 @@ def test_without_a_fit_or_without_matplotlib(
             draw(RandomForestClassifier())
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     for draw in (plot.top_tree, plot.bucket_sizes, plot.importances):
-        with pytest.raises(MissingExtraError, match=r"pip install 'oldgrowth\[plot\]'"):
+        with pytest.raises(MissingExtraError, match=r"pip install 'matplotlib>=3\.8'"):
             draw(model)
 
 

@@ -6,18 +6,17 @@ SIGHUP end a command as Ctrl-C does, with nothing half-written left; the process
 
 from __future__ import annotations
 
+import io
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
-from . import __version__
 from .commands.options import (
     BATCH_ROWS,
     FEATURES,
@@ -29,21 +28,23 @@ from .commands.options import (
     PATH,
     QUIET,
     SOURCES,
+    STANDARD,
     check_writable,
     comma_names,
+    forest_path,
     memory_size,
-    new_path,
+    prediction_path,
     source_options,
 )
-from .commands.output import SUFFIXES as PREDICTION_SUFFIXES
-from .commands.parameters import KINDS, TASKS, given_parameters, in_options, parameter_options
-from .commands.sources import Source, Work
-from .datasets.columns import AllBut
+from .commands.parameters import KINDS, TASKS, LateOptions, given_parameters, in_options, parameter_options
 from .errors import CheckpointError, MemoryLimitError, ParameterError, SpillDirectoryError
-from .picture import SUFFIXES
-from .scene import MIN_SIDE
 from .signals import Terminated, ended_by_signals
+from .text import printable
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# What a command needs beyond its options is imported when it runs: `--help` answers at once.
 FAILED, INTERRUPTED = 1, 130
 # What these say of parameters is put in terms of options. Others may name columns, which are left alone.
 _ABOUT_PARAMETERS = (CheckpointError, MemoryLimitError, ParameterError, SpillDirectoryError)
@@ -72,22 +73,25 @@ def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="oldgrowth")
+@click.version_option(package_name="oldgrowth", prog_name="oldgrowth")
 @debug_option
 def cli() -> None:
     """Random forests with fully-grown trees on all rows of large data."""
 
 
-def _console() -> Console:
-    return Console(highlight=False, markup=False)  # names of columns may have brackets
+def _console(quiet: bool = False, stderr: bool = False) -> Console:
+    from .commands.show import SafeConsole
+
+    # Names of columns may have brackets.
+    return SafeConsole(highlight=False, markup=False, quiet=quiet, stderr=stderr)
 
 
-@cli.command()
+@cli.command(cls=LateOptions, late=parameter_options, before="format")
 @SOURCES
 @click.option("--target", required=True, metavar="NAME", help="Column with the labels or values to learn.")
 @FORCE
 @click.option(
-    "--output", "-o", type=PATH, required=True, callback=new_path(), help="Where to save the forest."
+    "--output", "-o", type=PATH, required=True, callback=forest_path, help="Where to save the forest."
 )
 @click.option("--features", multiple=True, callback=comma_names, metavar="NAME,...",
               help="Columns to learn from; may be repeated.  [default: all others]")  # fmt: skip
@@ -98,7 +102,6 @@ def _console() -> Console:
               help="subsets is the baseline: each tree sees a random subset of the rows only.")  # fmt: skip
 @click.option("--task", type=click.Choice(["auto", *TASKS]), default="auto", show_default=True,
               help="auto: regression if the target holds numbers that are not whole.")  # fmt: skip
-@parameter_options
 @source_options
 @QUIET
 @JSON
@@ -111,20 +114,26 @@ def fit(
 ) -> None:  # fmt: skip
     """Train a forest on all rows of SOURCE and save it.
 
-    SOURCE is one or more files, directories, quoted patterns like 'train/*.parquet', or URLs.
+    SOURCE is one or more files, directories, quoted patterns like 'train/*.parquet', or URLs; - is standard
+    input (CSV, Arrow or Parquet).
 
     \b
     oldgrowth fit train/*.parquet --target label -o forest.og --trees 24
     """
-    from .commands.fit import run_fit
+    from .commands.fit import Wanted, run_fit
+    from .commands.sources import source_of
+    from .datasets.columns import AllBut
 
     if drop and features:
         raise click.UsageError("--features and --drop cannot both be given.")
     features = AllBut(drop) if drop else features
     parameters = given_parameters(context) | {"verbose": 0 if quiet else 1}
     columns = {"target": target, "features": features, "weight": weight}
+    if STANDARD.name in sources and parameters.get("checkpoint_dir") is not None:
+        raise click.UsageError("--checkpoint-dir needs a source that can be read again: not standard input.")
     try:
-        run_fit(Source(sources, reading), columns, output, kind, task, parameters, as_json, _console())
+        with source_of(sources, reading, parameters.get("spill_dir")) as source:
+            run_fit(source, columns, output, Wanted(kind, task, parameters), as_json, _console(quiet))
     except ParameterError as error:
         raise click.UsageError(in_options(error.on_command_line), context) from error
 
@@ -133,8 +142,8 @@ def fit(
 @FOREST
 @SOURCES
 @FORCE
-@click.option("--output", "-o", type=PATH, required=True, callback=new_path(PREDICTION_SUFFIXES),
-              help="Where to save the predictions: .parquet, .csv or .npy.")  # fmt: skip
+@click.option("--output", "-o", type=PATH, required=True, callback=prediction_path,
+              help="Where to save the predictions: .parquet, .csv or .npy; - prints CSV.")  # fmt: skip
 @click.option("--keep", multiple=True, callback=comma_names, metavar="NAME,...",
               help="Columns to write beside the predictions, of CSV as text; may be repeated.")  # fmt: skip
 @click.option("--proba", is_flag=True,
@@ -159,15 +168,18 @@ def predict(
     \b
     oldgrowth predict forest.og scene.parquet -o labels.parquet --keep id
     """
-    from .commands.predict import run_predict
+    from .commands.predict import Wanted, run_predict
+    from .commands.sources import Work, source_of
 
     if keep and output.suffix.lower() == ".npy":
         raise click.UsageError("--keep needs an output with columns: .parquet or .csv.")
+    if as_json and output == STANDARD:
+        raise click.UsageError("--json is not possible with -o -: both would write to standard output.")
     work.pop("force")
-    source = Source(sources, reading)
-    run_predict(
-        forest, source, output, keep or (), proba, features, Work(**work), as_json, _console()
-    )  # fmt: skip
+    wanted = Wanted(output, keep or (), proba, features)
+    console = _console(work["quiet"], stderr=output == STANDARD)
+    with source_of(sources, reading) as source:
+        run_predict(forest, source, wanted, Work(**work), as_json, console)
 
 
 @cli.command()
@@ -192,9 +204,10 @@ def evaluate(
     oldgrowth evaluate forest.og test.parquet --target label
     """
     from .commands.evaluate import run_evaluate
+    from .commands.sources import Work, source_of
 
-    source = Source(sources, reading)
-    run_evaluate(forest, source, target, features, Work(**work), as_json, _console())
+    with source_of(sources, reading) as source:
+        run_evaluate(forest, source, target, features, Work(**work), as_json, _console())
 
 
 @cli.command()
@@ -209,12 +222,23 @@ def inspect(forest: Path, as_json: bool) -> None:
 
 
 def picture_path(_: click.Context, __: click.Parameter, path: Path) -> Path:
+    from .picture import SUFFIXES
+
     return check_writable(path, SUFFIXES)
 
 
-@cli.command()
-@click.option("--size", type=click.IntRange(MIN_SIDE, _MAX_SIDE), default=3000, show_default=True,
-              help="Height and width of the scene in pixels.")  # fmt: skip
+def _size_option() -> list[click.Parameter]:
+    from .scene import MIN_SIDE
+
+    return [
+        click.Option(
+            ["--size"], type=click.IntRange(MIN_SIDE, _MAX_SIDE), default=3000, show_default=True,
+            help="Height and width of the scene in pixels.",
+        )
+    ]  # fmt: skip
+
+
+@cli.command(cls=LateOptions, late=_size_option, before="trees")
 @click.option("--trees", type=click.IntRange(min=1), default=8, show_default=True, help="Number of trees.")
 @click.option("--memory-limit", default="660MB", show_default=True, callback=memory_size, metavar="SIZE",
               help="What the process may take while it trains.")  # fmt: skip
@@ -238,38 +262,51 @@ def demo(size: int, trees: int, memory_limit: int, seed: int, output: Path) -> N
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     state = State()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal may lack characters that a name has
+            stream.reconfigure(errors="backslashreplace")
     with ended_by_signals(), warnings.catch_warnings():
         warnings.showwarning = _warn  # a sentence, without the line of code it comes from
         return _run(arguments, state)
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    click.echo(f"oldgrowth: {' '.join(str(message).split())}", err=True)
+    _say(f"warning: {_one_line(getattr(message, 'on_command_line', message))}")
+
+
+def _say(sentence: str) -> None:
+    click.echo(f"oldgrowth: {printable(sentence)}", err=True)
+
+
+def _one_line(text: object) -> str:
+    return " ".join(str(text).split())
 
 
 def _run(arguments: Sequence[str] | None, state: State) -> int:
     try:
         code = cli.main(arguments, prog_name="oldgrowth", standalone_mode=False, obj=state)
     except click.ClickException as error:  # wrong usage, mostly
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(printable(shown.getvalue(), keep="\n"), nl=False, err=True)
         return error.exit_code
     except click.Abort as abort:
         ended = isinstance(abort.__context__, Terminated)
-        click.echo(f"oldgrowth: {f'ended by {abort.__context__}' if ended else 'interrupted'}.", err=True)
+        _say(f"{f'ended by {abort.__context__}' if ended else 'interrupted'}.")
         for note in getattr(abort.__context__, "__notes__", []):
             if "checkpoint_dir=" in note:  # the way on, which a quiet fit has not said
-                click.echo(f"oldgrowth: {in_options(note)}", err=True)
+                _say(in_options(note))
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - whatever fails, a person at a terminal wants a sentence
         if state.debug:
             traceback.print_exc()
-        click.echo(f"oldgrowth: {_sentence(error)}", err=True)
+        _say(_sentence(error))
         return FAILED
     return code if isinstance(code, int) else 0
 
 
 def _sentence(error: Exception) -> str:
-    text = " ".join(getattr(error, "on_command_line", str(error)).split())
+    text = _one_line(getattr(error, "on_command_line", error))
     if isinstance(error, _ABOUT_PARAMETERS):
         return in_options(text)
     if isinstance(error, MemoryError):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .surface import Say, difference, in_python, listed, on_command_line
+from .text import printable
 
 
 class OldgrowthError(ValueError):
@@ -19,6 +20,9 @@ class OldgrowthError(ValueError):
     def __init__(self, message: str | Callable[[Say], str] = "") -> None:
         super().__init__(message if isinstance(message, str) else message(in_python))
         self.on_command_line = message if isinstance(message, str) else message(on_command_line)
+
+    def __str__(self) -> str:
+        return printable(super().__str__(), keep="\n")  # names from files may have control characters
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The message alone: processes of joblib send errors to each other."""
@@ -151,8 +155,9 @@ class ExportError(OldgrowthError):
 class MissingExtraError(OldgrowthError):
     """Something needs a package that is not installed."""
 
-    def __init__(self, package: str, extra: str, source: str) -> None:
-        super().__init__(f"{source} needs {package}: install it with pip install 'oldgrowth[{extra}]'.")
+    def __init__(self, requirement: str, source: str) -> None:
+        package = requirement.replace(">=", " ") + " or newer"
+        super().__init__(f"{source} needs {package}: install it with pip install '{requirement}'.")
 
 
 class NoBucketRowsError(OldgrowthError):

@@ -2,7 +2,7 @@
 
 It adds up in float64, as we do, and takes one, two or many classes alike; an ArgMax finds the label.
 
-Needs onnx, of the extra `export`; importing this module does not.
+Needs onnx; importing this module does not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def onnx_model(estimator: Any, path: str | PathLike[str] | None) -> Any:
     try:
         import onnx
     except ImportError as error:
-        raise MissingExtraError("onnx", "export", "to_onnx") from error
+        raise MissingExtraError("onnx>=1.17", "to_onnx") from error
     forest: Forest = estimator.forest_
     labels = _labels(estimator.classes_) if forest.n_classes else None
     _check_size(forest, 0 if labels is None else sum(len(str(label)) + 8 for label in labels))

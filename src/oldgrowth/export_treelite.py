@@ -1,6 +1,6 @@
 """A forest as a treelite model, by way of scikit-learn's arrays, which treelite reads as a whole.
 
-Needs treelite, of the extra `export`; importing this module does not.
+Needs treelite; importing this module does not.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def treelite_model(estimator: Any) -> Any:
     try:
         import treelite
     except ImportError as error:
-        raise MissingExtraError("treelite", "export", "to_treelite") from error
+        raise MissingExtraError("treelite>=4.8", "to_treelite") from error
     if tuple(int(part) for part in treelite.__version__.split(".")[:2]) < _OLDEST:
-        raise MissingExtraError("treelite 4.8 or newer", "export", "to_treelite")
+        raise MissingExtraError("treelite>=4.8", "to_treelite")
     if estimator.forest_.n_classes == 1:
         raise ExportError("treelite", "all labels were the same, and a classifier there has two at least")
     largest = int(whole_sizes(estimator.forest_).max())

@@ -74,7 +74,7 @@ class Exportable:
         return sklearn_forest(self)
 
     def to_treelite(self) -> Any:
-        """The same forest as a `treelite.Model`; needs the extra `export`.
+        """The same forest as a `treelite.Model`; needs treelite (`pip install treelite`).
 
         It predicts values, or probabilities in the order of `classes_`, which it does not know. Give it rows
         as float32: treelite does not round others, so that a value close to a threshold may go another way.
@@ -88,7 +88,7 @@ class Exportable:
         return treelite_model(self)
 
     def to_onnx(self, path: str | PathLike[str] | None = None) -> Any:
-        """The same forest as an ONNX model; needs the extra `export`.
+        """The same forest as an ONNX model; needs onnx (`pip install onnx`).
 
         The input `X` is float32, NaN where a value is missing. A classifier has the outputs `label` and
         `probabilities`, a regressor `prediction`, in float32: where two classes are closer than that can

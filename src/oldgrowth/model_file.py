@@ -11,7 +11,7 @@ import json
 import mmap as memory_map
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -29,7 +29,7 @@ from .errors import (
     TruncatedModelFileError,
 )
 from .forest import ARRAYS, Forest
-from .model_meta import describe, restore, shape_of
+from .model_meta import SavedForest, describe, restore, shape_of
 from .new_file import new_file
 from .system_limits import clear_limits
 
@@ -235,10 +235,15 @@ def load(path: str | os.PathLike[str], mmap: bool = True) -> Classifier | Regres
         return restored(path, read_model(path, mmap))
 
 
-def restored(path: str | os.PathLike[str], model: Model) -> Classifier | Regressor:
-    """The estimator of a file that was read."""
+def load_for_prediction(path: str | os.PathLike[str]) -> SavedForest:
+    """What it takes to predict with the forest that was saved to `path`, without scikit-learn."""
+    return restored(path, read_model(path), SavedForest)
+
+
+def restored(path: str | os.PathLike[str], model: Model, make: Callable[..., Any] = restore) -> Any:
+    """What `make` makes of a file that was read: by default, the estimator."""
     try:
-        return restore(model.meta, model.forest)
+        return make(model.meta, model.forest)
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise CorruptedModelFileError(Path(path), "meta", f"{type(error).__name__} {error}") from error
 

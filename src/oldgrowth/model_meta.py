@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from . import __all__ as public_names
 from ._version import __version__
 from .errors import UnsavableError
 from .messages import warn
@@ -83,8 +84,8 @@ def shape_of(meta: dict[str, Any]) -> tuple[int, int]:
         raise ValueError(f"there are not {n_features} importances")
     if (0 if classes is None else len(classes["values"])) != n_classes:
         raise ValueError(f"there are not {n_classes} classes")
-    cls = estimator_classes().get(meta["estimator"])
-    if cls is None or hasattr(cls, "predict_proba") != (n_classes > 0):
+    kind = "Classifier" if n_classes else "Regressor"
+    if meta["estimator"] not in public_names or not meta["estimator"].endswith(kind):
         raise ValueError(f"{meta['estimator']!r} is not the estimator of a forest with {n_classes} classes")
     return n_features, n_classes
 
@@ -104,15 +105,35 @@ def restore(meta: dict[str, Any], forest: Any) -> Any:
     estimator.forest_ = forest
     estimator.fit_report_ = _report(meta, forest)
     estimator._importances = np.array([float(_number(v)) for v in meta["importances"]])
+    _restore_columns(estimator, meta)
+    if "oob_score" in meta:
+        estimator.oob_score_ = _number(meta["oob_score"])
+    return estimator
+
+
+class SavedForest:
+    """What it takes to predict with a saved forest: the attributes that its estimator has, too.
+
+    Made without the estimator, as importing scikit-learn takes longer than to predict a million rows.
+    """
+
+    n_features_in_: int
+
+    def __init__(self, meta: dict[str, Any], forest: Any) -> None:
+        self.forest_ = forest
+        self.n_jobs = _value(meta["parameters"]["n_jobs"])
+        self.voting = _value(meta["parameters"].get("voting", "soft"))
+        _restore_columns(self, meta)
+
+
+def _restore_columns(estimator: Any, meta: dict[str, Any]) -> None:
+    """What is known of the features and of the target."""
     estimator.n_features_in_ = meta["n_features"]
     if meta["feature_names"] is not None:
         estimator.feature_names_in_ = np.array(meta["feature_names"], dtype=object)
     if meta["classes"] is not None:
         estimator.classes_ = _label_array(meta["classes"])
         estimator.n_classes_ = len(estimator.classes_)
-    if "oob_score" in meta:
-        estimator.oob_score_ = _number(meta["oob_score"])
-    return estimator
 
 
 def _report(meta: dict[str, Any], forest: Any) -> FitReport:

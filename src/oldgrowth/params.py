@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
-from sklearn.utils import check_random_state
-from sklearn.utils.class_weight import compute_class_weight
 
 from . import _core
 from ._version import __version__
@@ -76,6 +73,8 @@ def bootstrap_mean(max_samples: Any, bootstrap: bool, n: int) -> float:
 
 
 def seed_of(random_state: Any) -> int:
+    from sklearn.utils import check_random_state  # prediction from the command line does without scikit-learn
+
     return int(check_random_state(random_state).randint(0, 2**31 - 1, dtype=np.int64))
 
 
@@ -87,6 +86,8 @@ def check_jobs(n_jobs: Any) -> None:
 def jobs_of(n_jobs: Any) -> int:
     """The number of threads, as joblib counts them."""
     check_jobs(n_jobs)
+    from joblib import effective_n_jobs
+
     return int(effective_n_jobs(n_jobs))
 
 
@@ -270,6 +271,8 @@ def _class_weights(given: Any, classes: npt.NDArray[Any], facts: Facts) -> tuple
     """The weight of each class; one without rows weighs one."""
     if given is None:
         return ()
+    from sklearn.utils.class_weight import compute_class_weight
+
     present = facts.class_rows > 0
     weights = np.ones(len(classes))
     if isinstance(given, dict):

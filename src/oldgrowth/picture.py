@@ -1,6 +1,6 @@
 """The picture of the demo: what the satellite saw, what is there, and what the forest says is there.
 
-Needs matplotlib, the extra `plot`; importing this module does not.
+Needs matplotlib; importing this module does not.
 """
 
 from __future__ import annotations

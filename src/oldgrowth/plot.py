@@ -193,7 +193,7 @@ def _axes(ax: Any, size: tuple[float, float]) -> Any:
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise MissingExtraError("matplotlib", "plot", "oldgrowth.plot") from error
+        raise MissingExtraError("matplotlib>=3.8", "oldgrowth.plot") from error
     return pyplot.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
 
 

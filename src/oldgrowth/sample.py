@@ -17,6 +17,7 @@ from .checkpoint import Checkpoint
 from .datasets.base import FloatsOrBytes
 from .errors import ChangedDataError, DataError
 from .facts import FactFinder, Facts
+from .id_columns import IdFinder
 from .kept_rows import KeptRows
 from .plan import Plan
 from .progress import StageProgress
@@ -93,11 +94,13 @@ class _Found:
         self.trail = Trail()
         self._profile = _core.Profile(rows.n_features)
         self._finder = FactFinder(rows.n_features, plan.classification)
+        self._ids = IdFinder(rows.n_features, rows.names)
         edges = np.linspace(0, rows.n_features, plan.n_jobs + 1).astype(int).tolist()
         self._columns = [(a, b) for a, b in pairwise(edges) if a < b]
 
     def add(self, chunk: Chunk, choose: _Chooser | None, pool: Executor) -> None:
         work = [pool.submit(self._profile.add, chunk.x, first, last) for first, last in self._columns]
+        self._ids.add(chunk.x)
         if chunk.rows:
             self._finder.add(chunk.targets, chunk.weights)
         if choose is not None and self.kept is not None:
@@ -143,6 +146,7 @@ class _Found:
     def finish(self, end: Place) -> Sampled:
         if self._finder.n_rows == 0:
             raise DataError("There is no row to train on: all weights are zero.")
+        self._ids.finish()
         final = self._rows.finish_first_pass()
         if final is not None:
             self._finder.recode(final)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,13 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .datasets.base import Batch, Dataset
+from .datasets.base import Batch, Dataset, shortened
 from .datasets.labels import CodedLabels
 from .errors import DataError
 from .forest import Forest
 from .memory import READING_BYTES, memory_limit_of, resident_memory
 from .predict import predict_sums
 from .training_rows import read_ahead
+from .user_warnings import FeatureNamesWarning
 
 # Fewer would keep no thread busy; a usual batch is what one pass through the forest takes for each thread.
 _FEWEST_ROWS, _USUAL_ROWS, _MOST_ROWS = 16_384, 131_072, 2**24
@@ -33,11 +35,23 @@ def columns_for(dataset: Dataset, n_features: int, names: npt.NDArray[np.object_
     if names is not None and dataset.feature_names is not None:
         wanted = [str(name) for name in names]
         return dataset if list(dataset.feature_names) == wanted else dataset.select(wanted)
+    known = None if names is None else list(names)
+    warn_of_names(dataset.feature_names, known, "See that they are in the order of training.")
     if dataset.n_features != n_features:
         raise DataError(
             f"The dataset has {dataset.n_features} features, but the forest was trained on {n_features}."
         )
     return dataset
+
+
+def warn_of_names(found: Sequence[str] | None, known: Sequence[str] | None, way: str) -> None:
+    """Say that columns are taken in their order, if only the data or only the forest has names for them."""
+    if (found is None) == (known is None):
+        return
+    what = "The data has no names of features, but the forest was fitted with them"
+    if found is not None:
+        what = f"The data has names of features ({shortened(found)}), but the forest was fitted without"
+    warnings.warn(f"{what}: columns are taken in their order. {way}", FeatureNamesWarning, stacklevel=4)
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from rich.table import Table
 from ..datasets.base import Batch
 from ..datasets.labels import CodedLabels
 from ..errors import DataError
-from ..model_file import load
+from ..model_file import load_for_prediction
 from ..scores import Confusion, Errors
+from ..text import counted
 from .show import print_json, share, table
 from .sources import Predictor, Source, Work, shown_batches
 
@@ -35,7 +36,7 @@ def run_evaluate(
     console: Console,
 ) -> None:
     started = time.perf_counter()
-    model = load(model_path)
+    model = load_for_prediction(model_path)
     data = source.open_for(model, target, features)
     predictor = Predictor(model, work, data.n_rows)
     scored: Any = Confusion(model.classes_) if hasattr(model, "classes_") else Errors()
@@ -52,15 +53,17 @@ def run_evaluate(
         print_json({"model": str(model_path), "target": data.target} | scores)
         return
     if isinstance(scored, Confusion):
-        _show_classes(scores, console)
-        _show_confusion(scored, console)
+        if not work.quiet:
+            _show_classes(scores, console)
+            _show_confusion(scored, console)
         _show_unknown(scored, console)
         console.print(
             f"Accuracy {share(scores['accuracy'])}, balanced accuracy {share(scores['balanced_accuracy'])}"
         )
     else:
         console.print(f"R2 {scores['r2']:.4f}, RMSE {scores['rmse']:.6g}, MAE {scores['mae']:.6g}")
-    console.print(f"{scored.rows:,} rows in {time.perf_counter() - started:.1f} s.")
+    if not work.quiet:
+        console.print(f"{counted(scored.rows, 'row')} in {time.perf_counter() - started:.1f} s.")
 
 
 def _named(labels: Iterable[Any]) -> str:
@@ -119,8 +122,6 @@ def _show_unknown(confusion: Confusion, console: Console) -> None:
     most = sorted(confusion.unknown.items(), key=lambda item: -item[1])
     named = ", ".join(f"{label!r} ({rows:,})" for label, rows in most[:_MOST_NAMED])
     more = f" and {len(most) - _MOST_NAMED:,} more" if len(most) > _MOST_NAMED else ""
-    console.print(
-        f"{confusion.unknown_rows:,} rows have labels that the forest does not know, and count as wrong: "
-        f"{named}{more}.",
-        markup=False,
-    )
+    rows = counted(confusion.unknown_rows, "row has a label", "rows have labels")
+    count = "counts" if confusion.unknown_rows == 1 else "count"
+    console.print(f"{rows} that the forest does not know, and {count} as wrong: {named}{more}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from ..datasets.base import Dataset
 from ..datasets.labels import CodedLabels
 from ..errors import DataError
 from ..memory import human_bytes
+from ..text import counted
+from ..user_warnings import TaskWarning
 from ..workspace import clear_lasting
 from .parameters import check_known, estimator_class
 from .show import plain, print_json, report_facts, stage_table
@@ -29,30 +32,39 @@ class Target:
     task: str
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """The forest that was asked for; a task "auto" follows from the target."""
+
+    kind: str
+    task: str
+    parameters: dict[str, Any]
+
+
 def run_fit(
     source: Source,
     columns: dict[str, Any],
     output: Path,
-    kind: str,
-    task: str,
-    parameters: dict[str, Any],
+    wanted: Wanted,
     as_json: bool,
     console: Console,
 ) -> None:
     """Train a forest and save it to `output`; `columns` are target, features and weight."""
     data = source.open(**columns)
     refuse_a_source(output, data)
-    target = look_at_target(data, task)
-    check_known(kind, target.task, parameters)
+    target = look_at_target(data, wanted.task)
+    parameters = dict(wanted.parameters)
+    check_known(wanted.kind, target.task, parameters)
     if isinstance(parameters.get("class_weight"), dict):
         parameters["class_weight"] = _labelled(parameters["class_weight"], target.holds)
-    model = estimator_class(kind, target.task)(**parameters)
+    model = estimator_class(wanted.kind, target.task)(**parameters)
+    if wanted.task == "auto" and target.holds == "whole numbers":
+        warnings.warn(_taken_for_classes(data), TaskWarning, stacklevel=2)
     if not as_json:
-        chosen = "chosen for it" if task == "auto" else "as asked for"
+        chosen = "chosen for it" if wanted.task == "auto" else "as asked for"
         console.print(
             f"The target {data.target} holds {target.holds}: {target.task}, {chosen}.\n"
-            f"Training a {type(model).__name__} on {data.n_features} features.",
-            markup=False,
+            f"Training a {type(model).__name__} on {counted(data.n_features, 'feature')}."
         )
     model._keep_checkpoint = True  # until the forest has its name: saving may fail
     model.fit(data)
@@ -79,6 +91,14 @@ def look_at_target(data: Dataset, task: str) -> Target:
     if task == "regression" and holds == "text":
         raise DataError(f"The target {data.target} holds text, but a regression needs numbers.")
     return Target(holds, task)
+
+
+def _taken_for_classes(data: Dataset) -> str:
+    return (
+        f"the target {data.target!r} holds whole numbers, and each different one is taken for a class: this "
+        "is a classification. If they are counts or amounts, give --task regression; if they are labels, "
+        "--task classification says so and ends this warning."
+    )
 
 
 def _held(y: Any) -> str:
@@ -129,12 +149,14 @@ def _show(model: Any, data: Dataset, target: Target, output: Path, as_json: bool
         return
     console.print(stage_table(report))
     groups = (
-        f"on {report.top_trees} top trees, {report.buckets:,} buckets"
+        f"on {counted(report.top_trees, 'top tree')}, {counted(report.buckets, 'bucket')}"
         if report.top_trees
         else "in one bucket"
     )
-    console.print(f"{report.trees} trees {groups}, {report.nodes:,} nodes, depth {report.depth}.")
+    trees, nodes = counted(report.trees, "tree"), counted(report.nodes, "node")
+    classes = "" if target.task == "regression" else f"{counted(model.n_classes_, 'class', 'classes')}, "
+    console.print(f"{classes}{trees} {groups}, {nodes}, depth {report.depth}.")
     if score is not None:
         console.print(f"Out-of-bag {'accuracy' if target.task == 'classification' else 'R2'} {score:.4f}.")
     console.print(f"Peak memory {human_bytes(report.peak_memory)}.")
-    console.print(f"Forest saved to {output} ({human_bytes(size)}).", markup=False, soft_wrap=True)
+    console.print(f"Forest saved to {output} ({human_bytes(size)}).", soft_wrap=True)

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from ..memory import human_bytes
 from ..model_file import VERSION, Model, read_model, restored
 from ..report import FitReport
+from ..text import counted
 from .depths import forest_depths
 from .show import (
     Range,
+    SafeTable,
     distribution_table,
     facts_table,
     plain,
@@ -104,7 +105,7 @@ def _show_forest(facts: dict[str, Any], console: Console) -> None:
         listed = ", ".join(map(str, classes[:_MOST_CLASSES]))
         more = ", ..." if len(classes) > _MOST_CLASSES else ""
         shown.add_row("classes", f"{len(classes):,}: {listed}{more}")
-    tops = f"on {facts['top_trees']:,} top trees" if facts["top_trees"] else "without top trees"
+    tops = f"on {counted(facts['top_trees'], 'top tree')}" if facts["top_trees"] else "without top trees"
     shown.add_row("trees", f"{facts['trees']:,}, {tops}")
     shown.add_row("nodes", f"{facts['nodes']:,}, {facts['leaves']:,} of them leaves of trees")
     shown.add_row("depth of trees", f"{depth['min']} to {depth['max']}, median {depth['median']:g}")
@@ -121,7 +122,8 @@ def _show_forest(facts: dict[str, Any], console: Console) -> None:
 
 def _show_parameters(model: Any, facts: dict[str, Any], console: Console) -> None:
     defaults = type(model)().get_params()
-    shown = Table("parameter", "value", "default, if it is another", title="Parameters", title_justify="left")
+    heads = ("parameter", "value", "default, if it is another")
+    shown = SafeTable(*heads, title="Parameters", title_justify="left")
     for name, value in model.get_params().items():
         if name in facts["not_saved"]:
             continue
@@ -138,8 +140,8 @@ def _show_training(report: FitReport, console: Console) -> None:
     shown = facts_table("Training, as a whole")
     shown.add_row("rows", f"{report.rows:,}, {human_bytes(report.record_bytes)} each in a bucket")
     if report.top_trees:
-        shown.add_row("bucket size", f"{report.bucket_size:,} rows")
-        shown.add_row("sample of a top tree", f"{report.top_sample:,} rows")
+        shown.add_row("bucket size", counted(report.bucket_size, "row"))
+        shown.add_row("sample of a top tree", counted(report.top_sample, "row"))
         shown.add_row("buckets split again", f"{report.buckets_split:,}")
     rounds = f" in {report.rounds:,} rounds" if report.rounds > 1 else ""
     shown.add_row("store", f"{report.store}{rounds}: {report.store_reason}")
@@ -152,10 +154,11 @@ def _show_distributions(facts: dict[str, Any], console: Console) -> None:
     leaves = facts["leaves_by_depth"]
     depths = np.flatnonzero(leaves)
     ranges = ranges_of(depths, leaves[depths])
-    console.print(distribution_table("Depths of leaves", "depth", "leaves", ranges))
+    plain_bars = console.options.ascii_only
+    console.print(distribution_table("Depths of leaves", "depth", "leaves", ranges, plain_bars))
     if facts["buckets"] > 1 and facts["buckets_by_rows"]:
         ranges = [Range(**line) for line in facts["buckets_by_rows"]]
-        console.print(distribution_table("Sizes of buckets", "rows", "buckets", ranges))
+        console.print(distribution_table("Sizes of buckets", "rows", "buckets", ranges, plain_bars))
 
 
 def _show_features(facts: dict[str, Any], console: Console) -> None:

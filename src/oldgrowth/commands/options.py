@@ -12,8 +12,9 @@ from typing import Any
 import click
 
 from ..errors import ParameterError
-from ..memory import memory_limit_of
 from .parameters import in_options
+
+STANDARD = Path("-")  # standard input or output
 
 
 def check_writable(path: Path, suffixes: tuple[str, ...] = ()) -> Path:
@@ -38,6 +39,19 @@ def new_path(suffixes: tuple[str, ...] = ()) -> Callable[[click.Context, click.P
     return check
 
 
+def forest_path(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
+    """Where a forest is saved: a file, which standard output is not."""
+    if path == STANDARD:
+        raise click.BadParameter("a forest cannot be written to standard output: name a file.")
+    return new_path()(context, parameter, path)
+
+
+def prediction_path(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
+    from .output import SUFFIXES
+
+    return path if path == STANDARD else new_path(SUFFIXES)(context, parameter, path)
+
+
 def comma_names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
     """Names of columns, given one by one or with commas."""
     return tuple(name.strip() for value in values for name in value.split(",") if name.strip()) or None
@@ -50,13 +64,15 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as
 
 
 def memory_size(_: click.Context, __: click.Parameter, value: str) -> int:
+    from ..memory import memory_limit_of
+
     try:
         return memory_limit_of(value)
     except ParameterError as error:
         raise click.BadParameter(in_options(error.on_command_line)) from error
 
 
-QUIET = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+QUIET = click.option("--quiet", "-q", is_flag=True, help="Print errors, warnings and scores only.")
 FORCE = click.option("--force", is_flag=True, is_eager=True, help="Replace the output if it exists.")
 FEATURES = click.option(
     "--features", multiple=True, callback=comma_names, metavar="NAME,...",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 
 from ..errors import DataError
 from ..new_file import new_file
+from .options import STANDARD
 
 SUFFIXES = (".parquet", ".csv", ".npy")
 _NPY_HEADER = 256  # room for a shape that is not known before the end
@@ -29,17 +31,32 @@ class Output(Protocol):
 
 @contextmanager
 def prediction_file(path: Path) -> Iterator[Output]:
-    """A file to hand predictions to: its suffix decides which of the two forms of them it takes."""
-    with new_file(path) as file:
-        output = (
-            _NpyOutput(file) if path.suffix.lower() == ".npy" else _TableOutput(file, path.suffix.lower())
-        )
+    """A file to hand predictions to: its suffix decides which of the two forms of them it takes.
+
+    To standard output they go as CSV.
+    """
+    with nullcontext(sys.stdout.buffer) if path == STANDARD else new_file(path) as file:
+        suffix = ".csv" if path == STANDARD else path.suffix.lower()
+        output = _NpyOutput(file) if suffix == ".npy" else _TableOutput(file, suffix)
         try:
             yield output
             output.finish()
         except BaseException:
             output.abandon()
             raise
+
+
+def arrow_array(values: npt.NDArray[Any]) -> pa.Array:
+    """What `pa.array` makes of numbers, bools and texts; that imports pandas, which takes half a second."""
+    if values.dtype.kind == "b":
+        return arrow_array(values.view(np.uint8)).cast(pa.bool_())
+    if values.dtype.kind in "iuf":
+        buffers = [None, pa.py_buffer(np.ascontiguousarray(values))]
+        return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers)
+    texts = [str(text).encode() for text in values.tolist()]
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(texts))]
+    return pa.Array.from_buffers(pa.large_string(), len(texts), buffers).cast(pa.string())
 
 
 class _TableOutput:
@@ -64,6 +81,7 @@ class _TableOutput:
     def finish(self) -> None:
         if self._writer is not None:
             self._writer.close()
+        self._sink.send()
 
     def abandon(self) -> None:
         """Arrow would write the end of the file when it lets go of it, to a file that is closed by then."""
@@ -85,16 +103,21 @@ class _Sink:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
+        self._written = 0
         self.open = True
 
     def write(self, data: Any) -> int:
+        self._written += len(data)
         return self._file.write(data) if self.open else len(data)
 
     def tell(self) -> int:
-        return self._file.tell()
+        return self._written  # standard output may not know
 
     def flush(self) -> None:
         pass  # done once, before the file gets its name
+
+    def send(self) -> None:
+        self._file.flush()
 
     def close(self) -> None:
         pass

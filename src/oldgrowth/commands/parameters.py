@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
+import ast
+import importlib.abc
+import importlib.util
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import click
 
-from .. import estimators
 from ..surface import OPTION_NAMES
 
 TASKS = ("classification", "regression")
@@ -20,8 +22,14 @@ _ALIASES["n_jobs"].append("-j")
 _LEFT_OUT = ("self", "verbose")  # --quiet says it
 
 
+def class_name(kind: str, task: str) -> str:
+    return KINDS[kind] + ("Classifier" if task == "classification" else "Regressor")
+
+
 def estimator_class(kind: str, task: str) -> Any:
-    return getattr(estimators, KINDS[kind] + ("Classifier" if task == "classification" else "Regressor"))
+    from .. import estimators
+
+    return getattr(estimators, class_name(kind, task))
 
 
 @dataclass(frozen=True)
@@ -73,21 +81,46 @@ def _shown(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
+@cache
 def all_parameters() -> list[Parameter]:
-    """In the order of the signatures; those that only some estimators have come where these have them."""
+    """In the order of the signatures; those that only some estimators have come where these have them.
+
+    The estimators are read, not imported: importing scikit-learn with them takes a second and more.
+    """
+    spec = importlib.util.find_spec("oldgrowth.estimators")
+    assert spec is not None and isinstance(spec.loader, importlib.abc.InspectLoader)
+    module = ast.parse(spec.loader.get_source(spec.name) or "")
+    classes = {made.name: made for made in module.body if isinstance(made, ast.ClassDef)}
     found: dict[str, Parameter] = {}
     for kind in KINDS:
         for task in TASKS:
-            cls = estimator_class(kind, task)
-            texts = parameter_texts(cls)
-            for name, given in inspect.signature(cls).parameters.items():
-                if name in _LEFT_OUT:
+            cls = classes[class_name(kind, task)]
+            texts = _parameter_texts(cls)
+            for given, default in _signature(cls):
+                if given.arg in _LEFT_OUT:
                     continue
-                types = tuple(part.strip() for part in str(given.annotation).split("|"))
-                parameter = found.setdefault(name, Parameter(name, types, {}, {}))
-                parameter.texts.setdefault(task, texts[name])
-                parameter.defaults[kind, task] = given.default
+                types = tuple(part.strip() for part in ast.unparse(given.annotation or given).split("|"))
+                parameter = found.setdefault(given.arg, Parameter(given.arg, types, {}, {}))
+                parameter.texts.setdefault(task, texts[given.arg])
+                parameter.defaults[kind, task] = ast.literal_eval(default)
     return list(found.values())
+
+
+def _signature(cls: ast.ClassDef) -> list[tuple[ast.arg, ast.expr]]:
+    """The parameters of `__init__`, all of which have a default."""
+    (init,) = (made for made in cls.body if isinstance(made, ast.FunctionDef) and made.name == "__init__")
+    given = init.args
+    both = zip(given.args[-len(given.defaults) :], given.defaults, strict=True)
+    named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    return [*both, *((arg, default) for arg, default in named if default is not None)]
+
+
+def _parameter_texts(cls: ast.ClassDef) -> dict[str, str]:
+    """What the docstring of an estimator says of each of its parameters."""
+    section = re.search(r"Parameters\n-+\n(.*?)\n\n", ast.get_docstring(cls) or "", re.DOTALL)
+    assert section is not None
+    texts = re.findall(r"^(\w+) :.*\n((?:    .*(?:\n|$))+)", section[1] + "\n", re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in texts}
 
 
 def in_options(text: str) -> str:
@@ -98,14 +131,6 @@ def in_options(text: str) -> str:
         if "_" in name:  # a single word may be meant as a word
             text = re.sub(rf"(?<![\w./-]){name}(?!\w|[./]\w)", option, text)
     return text
-
-
-def parameter_texts(cls: Any) -> dict[str, str]:
-    """What the docstring of an estimator says of each of its parameters."""
-    section = re.search(r"Parameters\n-+\n(.*?)\n\n", inspect.getdoc(cls) or "", re.DOTALL)
-    assert section is not None
-    texts = re.findall(r"^(\w+) :.*\n((?:    .*(?:\n|$))+)", section[1] + "\n", re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in texts}
 
 
 class Value(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions only
@@ -155,16 +180,36 @@ class Value(click.ParamType):  # type: ignore[type-arg]  # generic in newer vers
             return self.fail(f"{value!r} is not of the form label=weight,label=weight.", param, ctx)
 
 
-def parameter_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options to a command. It gets None for those that were not given; see `given_parameters`."""
-    for parameter in reversed(all_parameters()):
+class LateOptions(click.Command):
+    """A command with options that are made when they are first needed, from what takes long to import.
+
+    They come before the option `before`.
+    """
+
+    def __init__(
+        self, *args: Any, late: Callable[[], Iterable[click.Parameter]], before: str, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._late: Callable[[], Iterable[click.Parameter]] | None = late
+        self._before = before
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        if self._late is not None:
+            place = [param.name for param in self.params].index(self._before)
+            self.params[place:place] = self._late()
+            self._late = None
+        return super().get_params(ctx)
+
+
+def parameter_options() -> Iterable[click.Parameter]:
+    """An option for each parameter; None for those that were not given; see `given_parameters`."""
+    for parameter in all_parameters():
         names = [parameter.option, *_ALIASES.get(parameter.name, [])]
         kind: dict[str, Any] = {"type": Value(parameter.types)}
         if "bool" in parameter.types:
             names = [f"{parameter.option}/--no-{parameter.option[2:]}"]
             kind = {"is_flag": True}
-        command = click.option(*names, parameter.name, default=None, help=parameter.help, **kind)(command)
-    return command
+        yield click.Option([*names, parameter.name], default=None, help=parameter.help, **kind)
 
 
 def given_parameters(context: click.Context) -> dict[str, Any]:
@@ -181,8 +226,8 @@ def given_parameters(context: click.Context) -> dict[str, Any]:
 
 def check_known(kind: str, task: str, given: dict[str, Any]) -> None:
     """Refuse parameters that the estimator does not have."""
-    cls = estimator_class(kind, task)
-    for name in given.keys() - inspect.signature(cls).parameters.keys():
+    known = {parameter.name for parameter in all_parameters() if (kind, task) in parameter.defaults}
+    for name in given.keys() - known - {"verbose"}:
         raise click.UsageError(
             f"--{name.replace('_', '-')} is not possible here: a {kind} for {task} does not have it."
         )

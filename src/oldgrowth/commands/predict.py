@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ import pyarrow as pa
 from rich.console import Console
 
 from ..datasets.base import Batch
-from ..model_file import load
-from .output import prediction_file
+from ..model_file import load_for_prediction
+from ..text import counted
+from .options import STANDARD
+from .output import arrow_array, prediction_file
 from .show import print_json, share, table
 from .sources import Predictor, Source, Work, refuse_a_source, shown_batches
 
@@ -49,30 +52,33 @@ class Predictions:
         self.rows += batch.rows
         kept = [] if batch.carried is None else [batch.carried.column(name) for name in self._keep]
         if self.classes is None:
-            return pa.table([*kept, pa.array(means[:, 0])], names=self.names()), means[:, 0]
+            return pa.table([*kept, arrow_array(means[:, 0])], names=self.names()), means[:, 0]
         codes = means.argmax(axis=1)
         self.counts += np.bincount(codes, minlength=len(self.classes))
-        columns = [*kept, pa.array(self.classes).take(pa.array(codes))]
+        columns = [*kept, arrow_array(self.classes).take(arrow_array(codes))]
         if not self._proba:
             return pa.table(columns, names=self.names()), self.classes.take(codes)
-        columns += [pa.array(np.ascontiguousarray(means[:, i])) for i in range(means.shape[1])]
+        columns += [arrow_array(means[:, i]) for i in range(means.shape[1])]
         return pa.table(columns, names=self.names()), means
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What to write, and where: columns of the source, probabilities too; which columns are the features."""
+
+    output: Path
+    keep: tuple[str, ...]
+    proba: bool
+    features: tuple[str, ...] | None
+
+
 def run_predict(
-    model_path: Path,
-    source: Source,
-    output: Path,
-    keep: tuple[str, ...],
-    proba: bool,
-    features: tuple[str, ...] | None,
-    work: Work,
-    as_json: bool,
-    console: Console,
+    model_path: Path, source: Source, wanted: Wanted, work: Work, as_json: bool, console: Console
 ) -> None:
     started = time.perf_counter()
-    model = load(model_path)
-    predictions = Predictions(model, keep, proba)
+    output, keep, features = wanted.output, wanted.keep, wanted.features
+    model = load_for_prediction(model_path)
+    predictions = Predictions(model, keep, wanted.proba)
     names = predictions.names()
     for name in keep:
         if names.count(name) > 1:
@@ -100,8 +106,7 @@ def run_predict(
         for label, count in counts.items():
             shown.add_row(str(label), f"{count:,}", share(count / max(1, predictions.rows)))
         console.print(shown)
+    where = "written to standard output" if output == STANDARD else f"saved to {output}"
     console.print(
-        f"{predictions.rows:,} rows predicted in {seconds:.1f} s, saved to {output}.",
-        markup=False,
-        soft_wrap=True,
+        f"{counted(predictions.rows, 'row')} predicted in {seconds:.1f} s, {where}.", soft_wrap=True
     )

@@ -10,18 +10,41 @@ from typing import Any
 import click
 import numpy as np
 import numpy.typing as npt
+from rich.console import Console
 from rich.table import Table
 
 from ..memory import human_bytes
 from ..report import FitReport
+from ..text import printable
 
 _BAR_WIDTH = 24
 _MOST_LINES = 16
 
 
+class SafeConsole(Console):
+    """Prints text without the control characters that names in files may have."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*(printable(o, keep="\n") if isinstance(o, str) else o for o in objects), **options)
+
+
+class SafeTable(Table):
+    """A table whose cells are free of control characters."""
+
+    def add_column(self, header: Any = "", *args: Any, **options: Any) -> None:
+        super().add_column(_safe(header), *args, **options)
+
+    def add_row(self, *cells: Any, **options: Any) -> None:
+        super().add_row(*map(_safe, cells), **options)
+
+
+def _safe(cell: Any) -> Any:
+    return printable(cell) if isinstance(cell, str) else cell
+
+
 def table(title: str, first: str, *others: str) -> Table:
     """A table whose first column is words and whose other columns are numbers."""
-    made = Table(first, title=title, title_justify="left")
+    made = SafeTable(first, title=title, title_justify="left")
     for heading in others:
         made.add_column(heading, justify="right")
     return made
@@ -48,7 +71,7 @@ def stage_table(report: FitReport) -> Table:
 
 def facts_table(title: str) -> Table:
     """A table of words and what they are."""
-    return Table(title=title, title_justify="left", show_header=False)
+    return SafeTable(title=title, title_justify="left", show_header=False)
 
 
 @dataclass(frozen=True)
@@ -60,13 +83,14 @@ class Range:
     count: int
 
 
-def distribution_table(title: str, first: str, counted: str, ranges: list[Range]) -> Table:
+def distribution_table(title: str, first: str, counted: str, ranges: list[Range], ascii_only: bool) -> Table:
     """How many there are in each range, as a number, as a share and as a bar."""
+    full, little = "#-" if ascii_only else "█▏"
     made = table(title, first, counted, "share")
     made.add_column("")
     total, most = sum(r.count for r in ranges) or 1, max(r.count for r in ranges) or 1
     for r in ranges:
-        bar = "█" * round(_BAR_WIDTH * r.count / most) or ("▏" if r.count else "")
+        bar = full * round(_BAR_WIDTH * r.count / most) or (little if r.count else "")
         span = f"{r.first:,}" if r.first == r.last else f"{r.first:,} to {r.last:,}"
         made.add_row(span, f"{r.count:,}", f"{r.count / total:.1%}", bar)
     return made

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Generator
-from contextlib import closing
+import shutil
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,13 +20,17 @@ from ..checks import hard_votes
 from ..datasets import open_dataset
 from ..datasets.base import Batch, Dataset
 from ..datasets.csv import EXTENSIONS as CSV_ENDINGS
-from ..errors import DataError, MemoryLimitError
+from ..datasets.matrix import MatrixDataset
+from ..datasets.sniffing import CODECS, LONGEST, MAGIC, ZIP
+from ..errors import DataError, MemoryLimitError, NoDataError
 from ..memory import memory_limit_of
 from ..params import jobs_of
 from ..predict import predict_sums
 from ..progress import Machine, Observers, Progress
-from ..streaming import least_memory, room_for
+from ..streaming import least_memory, room_for, warn_of_names
 from ..training_rows import read_ahead
+from ..workspace import spill_space
+from .options import STANDARD
 
 
 @dataclass(frozen=True)
@@ -64,20 +70,54 @@ class Source:
         self, model: Any, target: str | None = None, features: tuple[str, ...] | None = None
     ) -> Dataset:
         """The features that the forest was trained on, by name where it has names."""
-        if features is None and hasattr(model, "feature_names_in_"):
-            features = tuple(model.feature_names_in_)
-        data = self.open(target, features)
+        asked, known = features is not None, getattr(model, "feature_names_in_", None)
+        data = self.open(target, features if asked or known is None else tuple(known))
         if data.n_features != model.n_features_in_:
             raise DataError(
                 f"{', '.join(self.paths)} has {data.n_features} features, but the forest was trained on "
                 f"{model.n_features_in_}: name the columns with --features."
             )
+        if not asked and (known is None or isinstance(data, MatrixDataset)):
+            nameless = None if isinstance(data, MatrixDataset) else data.feature_names
+            warn_of_names(nameless, known, "--features names them in the order of training.")
         return data
+
+
+@contextmanager
+def source_of(
+    paths: tuple[str, ...], options: dict[str, Any], spill_dir: str | None = None
+) -> Iterator[Source]:
+    """The files that were named; standard input is kept in one, as data is read more than once."""
+    if STANDARD.name not in paths:
+        yield Source(paths, options)
+        return
+    if len(paths) > 1:
+        raise click.UsageError("- is standard input, which cannot be read together with other sources.")
+    if sys.stdin.isatty():
+        raise click.UsageError("- is standard input, but nothing is sent to it: use a pipe, or < file.")
+    with spill_space(None if spill_dir is None else Path(spill_dir).expanduser()) as space:
+        yield Source((str(_kept_input(space.path, options.get("format"))),), options)
+
+
+def _kept_input(directory: Path, kind: str | None) -> Path:
+    """A file of all of standard input: CSV, by its name, unless its first bytes are of another format."""
+    begin = sys.stdin.buffer.read(LONGEST)
+    if not begin:
+        raise NoDataError("Standard input", "it is empty")
+    end = ""
+    if kind in (None, "csv") and not begin.startswith((ZIP, *(magic for magic, _ in MAGIC))):
+        codec = next((name for magic, name in CODECS if begin.startswith(magic)), None)
+        end = ".csv" + {None: "", "gzip": ".gz", "bz2": ".bz2", "zstd": ".zst"}[codec]
+    path = directory / f"standard-input{end}"
+    with open(path, "wb") as file:
+        file.write(begin)
+        shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+    return path
 
 
 def refuse_a_source(output: Path, data: Dataset) -> None:
     """What is read must not be replaced, whatever --force says."""
-    if not output.exists():
+    if output == STANDARD or not output.exists():
         return
     for file in data.fingerprint().get("files", []):
         if os.path.exists(file["path"]) and output.samefile(file["path"]):

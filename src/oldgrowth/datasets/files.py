@@ -179,7 +179,7 @@ def _remote(path: str) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError as error:
-        raise MissingExtraError("fsspec", "url", f"The URL {path}") from error
+        raise MissingExtraError("fsspec>=2024.2", f"The URL {path}") from error
     try:
         system, inner = fsspec.core.url_to_fs(path)
     except (ValueError, ImportError) as error:

@@ -183,7 +183,7 @@ class HDF5Source:
         try:
             import h5py
         except ImportError as error:
-            raise MissingExtraError("h5py", "hdf5", f"The HDF5 file {self.file.path}") from error
+            raise MissingExtraError("h5py>=3.10", f"The HDF5 file {self.file.path}") from error
         file = self.file
         with file.watched("HDF5"), ExitStack() as stack:
             source = file.path if file.system is None else stack.enter_context(file.open())

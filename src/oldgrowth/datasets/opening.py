@@ -56,7 +56,7 @@ def open_dataset(
         - A callable that returns, each time it is called, a fresh iterator over the same batches: ``X``,
           ``(X, y)`` or ``(X, y, weight)``.
 
-        Paths may begin with ``~``; URLs are read by fsspec (``pip install 'oldgrowth[url]'``).
+        Paths may begin with ``~``; URLs are read by fsspec (``pip install fsspec``).
     target : str, int, path or array, optional
         The column with the labels. For arrays and ``.npy``: a column number, an array, or the path of a
         ``.npy`` file. For ``.npz`` and HDF5: the name of a member, by default "y" if there is one.

@@ -1,0 +1,22 @@
+"""Small pieces of text: numbers with their nouns, and names from files made safe to show."""
+
+from __future__ import annotations
+
+import re
+
+# Control characters (a terminal obeys them), and those that change the direction of the text around them.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def printable(text: object, keep: str = "") -> str:
+    """The text with control characters spelled out, as in `\\x1b`; those in `keep` stay."""
+    return _CONTROL.sub(lambda found: found[0] if found[0] in keep else _spelled(found[0]), str(text))
+
+
+def _spelled(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def counted(n: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun: "1 row", "2,000 rows"."""
+    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
