@@ -86,6 +86,28 @@ def test_a_callback_that_raises_ends_the_fit(
     assert forest.fit(X, Y).score(X, Y) > 0.9
 
 
+@pytest.mark.parametrize("kind", [StopIteration, MemoryError, OSError, KeyboardInterrupt, SystemExit])
+def test_whatever_a_callback_raises_comes_out_of_fit(kind: type[BaseException]) -> None:
+    raised = kind("mine")
+
+    def stop(progress: FitProgress) -> None:
+        if progress.stage == "grow":
+            raise raised from ValueError("why")
+
+    with pytest.raises(kind) as caught:
+        RandomForestClassifier(4, **SMALL).fit(X, Y, callback=stop)
+    assert caught.value is raised
+    assert isinstance(raised.__cause__, ValueError)
+
+
+def test_a_program_without_a_console_can_be_verbose(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr", None)
+    RandomForestClassifier(2, verbose=1).fit(X, Y)
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_fit_that_a_callback_stopped_is_taken_up(tmp_path: Path) -> None:
     def stop(progress: FitProgress) -> None:
         if progress.stage == "grow" and progress.finished:
@@ -93,8 +115,9 @@ def test_a_fit_that_a_callback_stopped_is_taken_up(tmp_path: Path) -> None:
 
     whole = RandomForestClassifier(4, store="disk", **SMALL).fit(X, Y)
     model = RandomForestClassifier(4, store="disk", checkpoint_dir=tmp_path / "kept", **SMALL)
-    with pytest.raises(Enough):
+    with pytest.raises(Enough) as caught:
         model.fit(X, Y, callback=stop)
+    assert "call fit again with the same data" in " ".join(caught.value.__notes__)
     assert list((tmp_path / "kept").iterdir())
     seen: list[FitProgress] = []
     assert model.fit(X, Y, callback=seen.append).forest_.digest() == whole.forest_.digest()

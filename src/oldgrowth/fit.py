@@ -31,7 +31,7 @@ from .means import (
 from .oob import OobInMemory, OobOnDisk, OobRows, OutOfBag
 from .params import Planner
 from .plan import Plan
-from .progress import Observers
+from .progress import Observers, StoppedByCallback
 from .report import FitReport, Recorder
 from .rounds import Round, as_begun, distribute_round
 from .sample import Sampled, sample
@@ -240,11 +240,12 @@ def _complete(
 def _told_how_to_resume(recorder: Recorder, checkpoint_dir: Path | None) -> Iterator[None]:
     try:
         yield
-    except KeyboardInterrupt as stop:
+    except (KeyboardInterrupt, StoppedByCallback) as stop:
         way = "nothing was kept; with a checkpoint_dir a fit can go on where it was."
         if checkpoint_dir is not None:
             same = f"the same data and parameters and checkpoint_dir={str(checkpoint_dir)!r}"
             way = f"call fit again with {same} to go on."
-        stop.add_note(f"The fit was interrupted: {way}")
+        told = stop.raised if isinstance(stop, StoppedByCallback) else stop
+        told.add_note(f"The fit was interrupted: {way}")
         recorder.say(f"interrupted: {way}")
         raise

@@ -51,6 +51,14 @@ class Observers:
             raise ParameterError("callback", self.callback, "a function of one argument, or None")
 
 
+class StoppedByCallback(BaseException):
+    """Carries what a callback raised out of the fit: nothing on the way takes it for an error of ours."""
+
+    def __init__(self, raised: Exception) -> None:
+        super().__init__(str(raised))
+        self.raised = raised
+
+
 class StageProgress:
     """Counts the rows that a stage has finished; `total` is None as long as nobody knows it."""
 
@@ -187,9 +195,9 @@ class Progress:
         assert self._callback is not None
         try:
             self._callback(progress)
-        except BaseException as error:
+        except Exception as error:
             error.add_note(f"The callback of the fit raised this in the stage {progress.stage!r}.")
-            raise
+            raise StoppedByCallback(error) from error
 
 
 def _clock(seconds: float) -> str:

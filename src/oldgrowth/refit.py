@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+from .progress import StoppedByCallback
 from .system_limits import clear_limits
 
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
@@ -23,9 +24,12 @@ def whole_or_not_at_all(fit: _Fit) -> _Fit:
         try:
             with clear_limits:
                 return fit(self, *args, **kwargs)
-        except BaseException:
+        except BaseException as error:
             vars(self).clear()
             vars(self).update(before)
-            raise
+            if not isinstance(error, StoppedByCallback):
+                raise
+            raised = error.raised
+        raise raised
 
     return cast(_Fit, wrapped)

@@ -37,7 +37,8 @@ class Screen(logging.Handler):
     lines = True  # whether stages are told as sentences
 
     def emit(self, record: logging.LogRecord) -> None:
-        print(f"oldgrowth: {record.getMessage()}", file=sys.stderr, flush=True)
+        if sys.stderr is not None:  # as in a program without a console
+            print(f"oldgrowth: {record.getMessage()}", file=sys.stderr, flush=True)
 
     def begin(self, stage: Stage) -> None:
         """Show a stage that has begun."""
