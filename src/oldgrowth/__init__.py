@@ -16,10 +16,12 @@ if TYPE_CHECKING:
         SubsetForestRegressor,
     )
     from .model_file import load
+    from .progress import FitProgress
 
 __all__ = [
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
+    "FitProgress",
     "OldgrowthError",
     "RandomForestClassifier",
     "RandomForestRegressor",
@@ -33,6 +35,7 @@ __all__ = [
 # Importing scikit-learn takes longer than most commands do: a name is imported when it is first used.
 _ESTIMATORS = [name for name in __all__ if name.endswith(("Classifier", "Regressor"))]
 _MODULE_OF = dict.fromkeys(_ESTIMATORS, "estimators") | {
+    "FitProgress": "progress",
     "OldgrowthError": "errors",
     "__version__": "_version",
     "load": "model_file",

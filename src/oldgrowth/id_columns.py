@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from .datasets.base import FloatsOrBytes
+from .messages import warn
 from .user_warnings import IdColumnWarning
 
 # What pandas calls an index that was written without a name: in CSV, in Parquet, in CSV read by others.
@@ -76,7 +76,7 @@ class IdFinder:
             found.setdefault(names[feature] if names else feature, why)
         self._left, self._values = self._left[:0], self._values[:, :0]
         if found:
-            warnings.warn(IdColumnWarning(found), stacklevel=2)
+            warn(IdColumnWarning(found))
 
     def _ids(self) -> Iterator[tuple[int, bool]]:
         """Features that look like ids, and whether their values are all different."""

@@ -23,4 +23,4 @@ def tell(sentence: str, level: int = logging.INFO, screen: logging.Handler | Non
 def warn(message: str | Warning, category: type[Warning] = UserWarning, stacklevel: int = 2) -> None:
     """Warn as Python does, and log it."""
     LOGGER.warning("%s", message, stacklevel=2)
-    warnings.warn(message, category, stacklevel=stacklevel + 1)
+    warnings.warn(message, category, stacklevel=stacklevel + 1)  # noqa: TID251

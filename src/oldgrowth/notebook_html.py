@@ -5,10 +5,12 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
+from .text import printable
+
 
 def in_html(text: object) -> str:
     """The text with nothing in it that is markup, nor what cannot be encoded."""
-    known = str(text).encode("utf-8", "backslashreplace").decode("utf-8")
+    known = printable(text).encode("utf-8", "backslashreplace").decode("utf-8")
     return html.escape(known)
 
 

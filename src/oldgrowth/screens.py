@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .notebook_html import html_table, in_html
+from .text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,7 +39,7 @@ class Screen(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if sys.stderr is not None:  # as in a program without a console
-            print(f"oldgrowth: {record.getMessage()}", file=sys.stderr, flush=True)
+            print(f"oldgrowth: {printable(record.getMessage())}", file=sys.stderr, flush=True)
 
     def begin(self, stage: Stage) -> None:
         """Show a stage that has begun."""
@@ -62,7 +63,7 @@ class TerminalScreen(Screen):
 
     def emit(self, record: logging.LogRecord) -> None:
         self._console.print(
-            f"oldgrowth: {record.getMessage()}", markup=False, highlight=False, soft_wrap=True
+            f"oldgrowth: {printable(record.getMessage())}", markup=False, highlight=False, soft_wrap=True
         )
 
     def begin(self, stage: Stage) -> None:

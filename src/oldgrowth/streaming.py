@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from .datasets.labels import CodedLabels
 from .errors import DataError
 from .forest import Forest
 from .memory import READING_BYTES, memory_limit_of, resident_memory
+from .messages import warn
 from .predict import predict_sums
 from .training_rows import read_ahead
 from .user_warnings import FeatureNamesWarning
@@ -51,7 +51,7 @@ def warn_of_names(found: Sequence[str] | None, known: Sequence[str] | None, way:
     what = "The data has no names of features, but the forest was fitted with them"
     if found is not None:
         what = f"The data has names of features ({shortened(found)}), but the forest was fitted without"
-    warnings.warn(f"{what}: columns are taken in their order. {way}", FeatureNamesWarning, stacklevel=4)
+    warn(f"{what}: columns are taken in their order. {way}", FeatureNamesWarning, stacklevel=4)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from ..datasets.base import Dataset
 from ..datasets.labels import CodedLabels
 from ..errors import DataError
 from ..memory import human_bytes
+from ..messages import warn
 from ..text import counted
 from ..user_warnings import TaskWarning
 from ..workspace import clear_lasting
@@ -59,7 +59,7 @@ def run_fit(
         parameters["class_weight"] = _labelled(parameters["class_weight"], target.holds)
     model = estimator_class(wanted.kind, target.task)(**parameters)
     if wanted.task == "auto" and target.holds == "whole numbers":
-        warnings.warn(_taken_for_classes(data), TaskWarning, stacklevel=2)
+        warn(_taken_for_classes(data), TaskWarning, stacklevel=2)
     if not as_json:
         chosen = "chosen for it" if wanted.task == "auto" else "as asked for"
         console.print(

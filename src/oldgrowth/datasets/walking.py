@@ -9,11 +9,11 @@ import fnmatch
 import os
 import re
 import stat
-import warnings
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
 from ..errors import UnknownSourceError, UnreadableFileError
+from ..messages import warn
 from ..surface import listed
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -64,7 +64,7 @@ class Chosen:
     def say(self) -> None:
         if self._left_out:
             names = listed(sorted(self._left_out), 5)
-            warnings.warn(
+            warn(
                 f"Left out of {self._root or '.'}: {names}. What begins with a dot "
                 "or an underscore, other formats, and what links lead to a second time are not read.",
                 UserWarning,
