@@ -106,8 +106,7 @@ def _kept_input(directory: Path, kind: str | None) -> Path:
         raise NoDataError("Standard input", "it is empty")
     end = ""
     if kind in (None, "csv") and not begin.startswith((ZIP, *(magic for magic, _ in MAGIC))):
-        codec = next((name for magic, name in CODECS if begin.startswith(magic)), None)
-        end = ".csv" + {None: "", "gzip": ".gz", "bz2": ".bz2", "zstd": ".zst"}[codec]
+        end = ".csv" + next((ending for magic, ending, _ in CODECS if begin.startswith(magic)), "")
     path = directory / f"standard-input{end}"
     with open(path, "wb") as file:
         file.write(begin)
