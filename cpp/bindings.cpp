@@ -184,7 +184,15 @@ void bind_rows(nb::module_& m) {
               self.decode(records.data() + index(i) * self.record_bytes(), x.data() + i * self.n_features());
             }
           },
-          "records"_a, "index"_a, "x"_a, "The rows of these records, as they were encoded.");
+          "records"_a, "index"_a, "x"_a, "The rows of these records, as they were encoded.")
+      .def(
+          "knows",
+          [](const RowCodec& self, In2<std::uint8_t> records) {
+            require(records.shape(1) == self.record_bytes(), "records of another codec");
+            nb::gil_scoped_release release;
+            return self.knows(records.data(), records.shape(0));
+          },
+          "records"_a, "Whether these records can have been encoded.");
   m.def(
       "draw_sample",
       [](std::size_t size, std::uint64_t seed, std::uint64_t top, std::size_t n) {
@@ -314,6 +322,21 @@ void bind_forest(nb::module_& m) {
         return to_numpy(std::move(buckets));
       },
       "nodes"_a, "x"_a);
+  m.def(
+      "depths_of_buckets",
+      [](In1<std::uint64_t> nodes, std::uint32_t n_features) {
+        require(n_features > 0 && n_features <= kMaxFeatures, "number of features");
+        return to_numpy(depths_of_buckets(span_of(nodes), n_features));
+      },
+      "nodes"_a, "n_features"_a, "The depth of each bucket of a top tree; nothing if these nodes are none.");
+  m.def(
+      "check_bottom_tree",
+      [](In1<std::uint64_t> nodes, std::uint32_t n_features, std::uint32_t n_classes, std::uint64_t table_rows) {
+        require(n_features > 0 && n_features <= kMaxFeatures, "number of features");
+        nb::gil_scoped_release release;
+        return check_bottom_tree(span_of(nodes), n_features, n_classes, table_rows);
+      },
+      "nodes"_a, "n_features"_a, "n_classes"_a, "table_rows"_a, "Whether nothing in a bottom tree leads outside.");
   nb::exception<DamagedTree>(m, "DamagedTreeError", PyExc_ValueError);
   nb::class_<OwnedForest>(m, "Forest", "A forest in flat arrays, whose trees are checked when they are first used.")
       .def(

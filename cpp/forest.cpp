@@ -1,5 +1,6 @@
 #include "forest.hpp"
 
+#include <utility>
 #include <vector>
 
 #include "crc32c.hpp"
@@ -79,10 +80,41 @@ bool check_tree(const Forest& forest, std::size_t bottom) {
   const auto table = forest.table.subspan(rows_begin * forest.outputs(), rows * forest.outputs());
   const std::uint32_t crc = crc32c(nodes.data(), nodes.size_bytes());
   if (crc32c(table.data(), table.size_bytes(), crc) != forest.tree_crc[bottom]) return false;
-  return tree_ok(nodes, NodeFormat(forest.n_features), forest.n_features, [&](std::uint64_t payload) {
-    if (forest.n_classes == 0) return true;
-    return payload & kMixedBit ? (payload & ~kMixedBit) < rows : payload < forest.n_classes;
+  return check_bottom_tree(nodes, forest.n_features, forest.n_classes, rows);
+}
+
+bool check_bottom_tree(std::span<const Node> nodes, std::uint32_t n_features, std::uint32_t n_classes,
+                       std::uint64_t table_rows) {
+  return tree_ok(nodes, NodeFormat(n_features), n_features, [&](std::uint64_t payload) {
+    if (n_classes == 0) return true;
+    return payload & kMixedBit ? (payload & ~kMixedBit) < table_rows : payload < n_classes;
   });
+}
+
+std::vector<std::uint32_t> depths_of_buckets(std::span<const Node> nodes, std::uint32_t n_features) {
+  constexpr std::uint32_t kNotReached = ~0U;
+  const NodeFormat format(n_features);
+  const std::size_t buckets = (nodes.size() + 1) / 2;
+  std::vector<std::uint32_t> depths(buckets, kNotReached);
+  const auto a_leaf_each = [&](std::uint64_t bucket) {
+    if (bucket >= buckets || depths[bucket] != kNotReached) return false;
+    depths[bucket] = 0;
+    return true;
+  };
+  if (nodes.size() % 2 == 0 || !tree_ok(nodes, format, n_features, a_leaf_each)) return {};
+  std::vector<std::pair<std::size_t, std::uint32_t>> right;  // children still to come, with their depths
+  std::uint32_t depth = 0;
+  for (std::size_t at = 0; at < nodes.size(); ++at) {
+    if (!right.empty() && right.back().first == at) {
+      depth = right.back().second;
+      right.pop_back();
+    }
+    if (is_leaf(nodes[at]))
+      depths[payload(nodes[at])] = depth;
+    else
+      right.emplace_back(at + format.right(nodes[at]), ++depth);
+  }
+  return depths;
 }
 
 }  // namespace oldgrowth

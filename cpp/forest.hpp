@@ -42,6 +42,14 @@ std::string check_frame(const Forest& forest);
 // Whether a bottom tree has its checksum and each of its nodes is reached exactly once.
 bool check_tree(const Forest& forest, std::size_t bottom);
 
+// Single trees that another process wrote to disk. The depth of each bucket of a top tree, or nothing if it is no tree
+// whose leaves are buckets, each exactly once.
+std::vector<std::uint32_t> depths_of_buckets(std::span<const Node> nodes, std::uint32_t n_features);
+
+// Whether each node of a bottom tree is reached exactly once, and no leaf names a class or table row that there is not.
+bool check_bottom_tree(std::span<const Node> nodes, std::uint32_t n_features, std::uint32_t n_classes,
+                       std::uint64_t table_rows);
+
 struct DamagedTree : std::runtime_error {
   explicit DamagedTree(std::size_t bottom) : runtime_error("bottom tree " + std::to_string(bottom) + " is damaged") {}
 };

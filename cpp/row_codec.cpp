@@ -1,6 +1,7 @@
 #include "row_codec.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -160,6 +161,25 @@ void RowCodec::decode(const std::uint8_t* record, float* values) const {
       values[f] = bits == kMissing32 ? kNan : from_ordered_bits(bits);
     }
   }
+}
+
+bool RowCodec::knows(const std::uint8_t* records, std::size_t n) const {
+  for (std::size_t i = 0; i < n; ++i, records += record_bytes_)
+    for (const FeatureCodec& codec : features_) {
+      const std::uint8_t* from = records + codec.offset;
+      if (codec.width == Width::one) {
+        if (*from >= codec.values.size() && !(*from == kMissing8 && codec.has_missing)) return false;
+      } else if (codec.width == Width::two) {
+        std::uint16_t code;
+        std::memcpy(&code, from, sizeof code);
+        if (code >= codec.values.size() && !(code == kMissing16 && codec.has_missing)) return false;
+      } else {
+        std::uint32_t bits;
+        std::memcpy(&bits, from, sizeof bits);
+        if (bits == kMissing32 ? !codec.has_missing : !std::isfinite(from_ordered_bits(bits))) return false;
+      }
+    }
+  return true;
 }
 
 bool RowCodec::encode_feature(std::size_t f, const float* rows, std::size_t n, std::size_t stride,

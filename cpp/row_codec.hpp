@@ -53,6 +53,9 @@ class RowCodec {
   // The values of a record, as they were.
   void decode(const std::uint8_t* record, float* values) const;
 
+  // Whether `encode` could have written these records: none has a code without a value.
+  bool knows(const std::uint8_t* records, std::size_t n) const;
+
  private:
   bool encode_feature(std::size_t f, const float* rows, std::size_t n, std::size_t stride, std::uint8_t* records,
                       std::size_t apart) const;

@@ -274,9 +274,9 @@ def test_a_forest_that_cannot_be_saved_is_not_lost(
     with monkeypatch.context() as patch:
         patch.setattr("oldgrowth.new_file._sync", full)
         assert "No space left" in failed(capsys, 1, *command, *kept)
-    assert (folder / "checkpoint.json").exists() and not forest.exists()
+    assert (folder / "oldgrowth-fit" / "checkpoint.json").exists() and not forest.exists()
     done(*command, *kept)
-    assert not (folder / "checkpoint.json").exists()
+    assert list(folder.iterdir()) == []
     done(*command, "-o", tmp_path / "other.og")
     first, second = (oldgrowth.load(tmp_path / name).forest_.digest() for name in ("forest.og", "other.og"))
     assert first == second

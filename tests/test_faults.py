@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ import oldgrowth.fit
 import oldgrowth.sample
 import oldgrowth.task_log
 from helpers import make_data
-from oldgrowth import RandomForestClassifier, RandomForestRegressor, open_dataset
-from oldgrowth.errors import CheckpointError, DamagedBlockError, SpillFullError
+from oldgrowth import RandomForestClassifier, RandomForestRegressor, fit_directory, open_dataset
+from oldgrowth.checkpoint_dir import FILES
+from oldgrowth.errors import DamagedBlockError, DamagedCheckpointError, SpillFullError
 from on_disk import make_all_tiny
 
 CALLS = ("pwrite", "fsync", "fdatasync", "replace")
@@ -89,7 +91,7 @@ def test_a_checkpoint_survives_a_disk_that_is_full_at_any_write(tiny, monkeypatc
             except SpillFullError:
                 found = None
         if found is None:
-            assert all("nameless" not in path.name for path in directory.iterdir())
+            assert all("nameless" not in path.name for path in directory.rglob("*"))
             found = small_fit(checkpoint_dir=directory)
         assert found.forest_.digest() == whole.forest_.digest()
         assert found.oob_score_ == whole.oob_score_
@@ -143,21 +145,36 @@ def stopped_fit(monkeypatch: pytest.MonkeyPatch, directory: Path, stage: str, **
 def outcomes_of_flips(file: Path, every: int, allowed: tuple[type[Exception], ...]) -> int:
     """Take up a stopped fit with each bit flipped: refused, or the same model; how often refused."""
     expected = small_fit()
-    saved = {path.name: path.read_bytes() for path in file.parent.iterdir()}
+    saved = contents(file.parent)
     refused = 0
     for bit in flips(file, every):
         try:
-            model = small_fit(checkpoint_dir=file.parent)
+            model = small_fit(checkpoint_dir=file.parent.parent)
         except allowed:
             refused += 1
         else:
             assert model.forest_.digest() == expected.forest_.digest(), bit
             assert model.oob_score_ == expected.oob_score_, bit
-        for path in file.parent.iterdir():
-            path.unlink()
-        for name, data in saved.items():
-            (file.parent / name).write_bytes(data)
+        put_back(file.parent, saved)
     return refused
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir() if not path.is_symlink()}
+
+
+def put_back(directory: Path, saved: dict[str, bytes]) -> None:
+    """A checkpoint with these files and no others."""
+    if directory.exists():
+        shutil.rmtree(directory)
+    os.close(fit_directory.take(make(directory)))
+    for name, data in saved.items():
+        (directory / name).write_bytes(data)
+
+
+def make(directory: Path) -> Path:
+    directory.mkdir(mode=0o700)
+    return directory
 
 
 def test_any_flipped_bit_of_a_bucket_is_found_while_it_is_grown(tiny, monkeypatch, tmp_path) -> None:
@@ -189,21 +206,21 @@ def test_a_flipped_bit_in_a_checkpoint_never_makes_another_model(
     tiny, monkeypatch, tmp_path, stage: str, name: str
 ) -> None:
     stopped_fit(monkeypatch, tmp_path, stage)
-    file = tmp_path / name
+    file = tmp_path / FILES / name
     if not file.exists() or file.stat().st_size == 0:
         pytest.skip("not there at this stage")
     every = max(1, 8 * file.stat().st_size // 30) | 1
-    outcomes_of_flips(file, every, (DamagedBlockError, CheckpointError))
+    outcomes_of_flips(file, every, (DamagedCheckpointError,))
 
 
 @pytest.mark.parametrize("name", ["top-00000.rows", "trees.log", "oob.log"])
 def test_a_header_with_a_flipped_bit(tiny, monkeypatch, tmp_path, name: str) -> None:
     """Each bit of the first header."""
     stopped_fit(monkeypatch, tmp_path, "grow" if name.endswith("rows") else "assemble")
-    file = tmp_path / name
+    file = tmp_path / FILES / name
     whole = file.read_bytes()
     expected = small_fit()
-    saved = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    saved = contents(file.parent)
     for bit in range(8 * 40):
         damaged = bytearray(whole)
         damaged[bit // 8] ^= 1 << bit % 8
@@ -211,12 +228,9 @@ def test_a_header_with_a_flipped_bit(tiny, monkeypatch, tmp_path, name: str) -> 
         try:
             model = small_fit(checkpoint_dir=tmp_path)
             assert name == "trees.log" and model.forest_.digest() == expected.forest_.digest()
-        except DamagedBlockError:
+        except DamagedCheckpointError:
             pass
-        for path in tmp_path.iterdir():
-            path.unlink()
-        for other, data in saved.items():
-            (tmp_path / other).write_bytes(data)
+        put_back(file.parent, saved)
 
 
 def test_a_regression_with_damaged_votes(tiny, monkeypatch, tmp_path) -> None:

@@ -8,18 +8,29 @@ from __future__ import annotations
 
 import io
 import json
+import math
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .errors import CheckpointError
+from .errors import CheckpointError, DamagedCheckpointError, OldgrowthError
 from .workspace import Workspace
 
 _FORMAT = 4
 _CRC_BYTES = 4  # behind the arrays, of all of them
-_IDENTITY = "checkpoint.json"
+IDENTITY = "checkpoint.json"
+# What Python raises for contents of another shape or type than expected.
+_WRONG = (
+    ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError, EOFError,
+    NotImplementedError, zipfile.BadZipFile, zlib.error, struct.error,
+)  # fmt: skip
 
 
 class Checkpoint:
@@ -36,22 +47,15 @@ class Checkpoint:
         if self._space is None:
             return identity
         identity = json.loads(json.dumps({"format": _FORMAT} | identity))
-        path = self._space.path / _IDENTITY
-        if not path.exists():
-            others = [entry.name for entry in self._space.path.iterdir() if entry.name != "lock"]
-            if others and others != [f"{_IDENTITY}.new"]:
-                raise CheckpointError(
-                    self._space.path, f"it holds other files, such as {sorted(others)[0]!r}"
-                )
+        if not self._space.has(IDENTITY):
+            if set(self._space.names()) - {f"{IDENTITY}.new"}:
+                raise self.damaged(IDENTITY, "it is missing")
             checked = identity | {"checksum": _checksum(identity)}
-            self._space.replace(_IDENTITY, json.dumps(checked, indent=1).encode())
+            self._space.replace(IDENTITY, json.dumps(checked, indent=1).encode())
             return identity
-        try:
-            found = json.loads(self._space.read(_IDENTITY))
-        except ValueError as error:
-            raise CheckpointError(self._space.path, f"{_IDENTITY} is damaged") from error
-        if not isinstance(found, dict) or found.pop("checksum", None) != _checksum(found):
-            raise CheckpointError(self._space.path, f"{_IDENTITY} is damaged")
+        found = identity_in(self._space.read(IDENTITY))
+        if found is None:
+            raise self.damaged(IDENTITY, "its checksum does not match")
         _compare(self._space, found, identity)
         self.taken_up = True
         return found
@@ -70,10 +74,59 @@ class Checkpoint:
             return None
         data = self._space.read(f"{name}.npz")
         if data[-_CRC_BYTES:] != _crc(data[:-_CRC_BYTES]):
-            raise CheckpointError(self._space.path, f"{name}.npz is damaged")
-        with np.load(io.BytesIO(data[:-_CRC_BYTES]), allow_pickle=False) as found:
-            arrays = {key: found[key] for key in found.files}
-        return arrays, json.loads(arrays.pop("values").tobytes())
+            raise self.damaged(f"{name}.npz", "its checksum does not match")
+        with self.believed(name):
+            arrays = _arrays(data[:-_CRC_BYTES])
+            return arrays, json.loads(arrays.pop("values").tobytes())
+
+    @contextmanager
+    def believed(self, name: str) -> Iterator[None]:
+        """Turns what goes wrong with the contents of a memory into an error that names its file."""
+        try:
+            yield
+        except OldgrowthError:
+            raise
+        except _WRONG as error:
+            what = f"it does not hold what a fit remembers ({type(error).__name__}: {str(error)[:80]})"
+            raise self.damaged(f"{name}.npz", what) from error
+
+    def damaged(self, file: str, what: str) -> CheckpointError:
+        assert self._space is not None
+        return DamagedCheckpointError(self._space.path / file, what, self._space.path)
+
+    def forget(self, name: str) -> None:
+        """What was remembered does not hold any more."""
+        if self._space is not None:
+            self._space.remove(f"{name}.npz")
+
+
+def identity_in(data: bytes) -> dict[str, Any] | None:
+    """What a fit wrote of itself; None if these bytes are something else."""
+    found: Any = None
+    with suppress(ValueError, RecursionError):
+        found = json.loads(data)
+    if not isinstance(found, dict) or found.pop("checksum", None) != _checksum(found):
+        return None
+    return found
+
+
+def _arrays(data: bytes) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of an npz file, which take no more memory than it has bytes."""
+    found = {}
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for entry in archive.infolist():
+            if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > len(data):
+                raise ValueError(f"{entry.filename} is compressed")
+            with archive.open(entry) as member:
+                content = io.BytesIO(member.read())
+            if np.lib.format.read_magic(content) != (1, 0):
+                raise ValueError(f"{entry.filename} has another format")
+            shape, by_columns, dtype = np.lib.format.read_array_header_1_0(content)
+            values = content.getbuffer()[content.tell() :]
+            if by_columns or dtype.hasobject or math.prod(shape) * dtype.itemsize != len(values):
+                raise ValueError(f"{entry.filename} has another size")
+            found[entry.filename.removesuffix(".npy")] = np.frombuffer(values, dtype).reshape(shape).copy()
+    return found
 
 
 def _crc(data: bytes) -> bytes:
@@ -95,9 +148,9 @@ def _compare(space: Workspace, found: dict[str, Any], identity: dict[str, Any]) 
             for key in sorted(was.keys() | now.keys()):
                 if was.get(key) != now.get(key):
                     raise CheckpointError(
-                        space.path, f"{part} differ: {_change(key, was.get(key), now.get(key))}"
+                        space.named, f"{part} differ: {_change(key, was.get(key), now.get(key))}"
                     )
-        raise CheckpointError(space.path, _change(part, was, now))
+        raise CheckpointError(space.named, _change(part, was, now))
 
 
 def _change(name: str, was: Any, now: Any) -> str:

@@ -56,7 +56,7 @@ def run_demo(size: int, trees: int, seed: int, memory_limit: int, output: Path, 
     All files are in a private directory among the system's temporary ones, which is gone in the end.
     """
     started = time.perf_counter()
-    with spill_space(None) as space:
+    with spill_space(None, demo=True) as space:
         console.print(f"Making a scene of {size} x {size} pixels in {space.path} ...", soft_wrap=True)
         files = make_scene_files(space.path, size, seed)
         outcome = _train(files, trees, seed, memory_limit, space.path, console)

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from . import _core
 from .bucket_store import ROWS_AT_A_TIME, BucketStore, Router, unlike_first
-from .errors import DamagedBlockError
 from .plan import Plan
 from .sample import Sampled, encode
 from .spill_file import SpillFile
@@ -106,17 +105,17 @@ class _TopFile:
         header = np.empty(_core.BLOCK_HEADER_BYTES, dtype=np.uint8)
         while offset < self.file.size:
             if offset + len(header) > self.file.size:
-                raise DamagedBlockError(self.file.path, offset, "the file ends in it")
+                raise self.file.damaged(offset, "the file ends in it")
             self.file.read(offset, header)
             parsed: Any = _core.block_header(header)
             if parsed is None or parsed[0] >= self._next_owner or parsed[3] != self._layout.row_bytes:
-                raise DamagedBlockError(self.file.path, offset, "its header is not one that was written")
+                raise self.file.damaged(offset, "its header is not one that was written")
             found.append((offset, int(parsed[0]), int(parsed[2])))
             offset += _core.BLOCK_HEADER_BYTES + int(parsed[2]) * self._layout.row_bytes
         columns = np.array(found, dtype=np.int64).reshape(-1, 3).T
         self._extents = _Extents(*(np.ascontiguousarray(column) for column in columns))
         if offset != self.file.size or int(self.sizes().sum()) != n_rows:
-            raise DamagedBlockError(self.file.path, 0, "its rows are not all there")
+            raise self.file.damaged(0, "its rows are not all there")
 
     def seal(self) -> None:
         """Bring the extents into the order of their owners."""
@@ -323,7 +322,7 @@ class DiskStore(BucketStore):
                 data, owner, n, out.records, out.keys, out.targets, out.weights, out.numbers
             )
             if wrong:
-                raise DamagedBlockError(file.file.path, offset, wrong)
+                raise file.file.damaged(offset, wrong)
             yield data[_core.BLOCK_HEADER_BYTES :].reshape(n, -1), out
 
 

@@ -527,6 +527,30 @@ class CheckpointError(OldgrowthError):
         )
 
 
+class SharedCheckpointError(CheckpointError):
+    """Other users can change what is in the checkpoint directory."""
+
+    def __init__(self, path: object, shared: object, why: str) -> None:
+        where = why if shared == path else f"of {shared}, {why}"
+        OldgrowthError.__init__(
+            self,
+            f"checkpoint_dir={str(path)!r} cannot be used: {where}, and a fit would train on whatever they "
+            "put there. Choose a directory of your own that nobody else can write to "
+            f"(chmod go-w {shared}), or one that does not exist yet.",
+        )
+
+
+class DamagedCheckpointError(CheckpointError):
+    """A file of a checkpoint does not hold what a fit wrote to it."""
+
+    def __init__(self, path: object, what: str, directory: object) -> None:
+        OldgrowthError.__init__(
+            self,
+            f"{path} is damaged: {what}. The disk or another program changed it; nothing was trained on it. "
+            f"Remove {directory} and fit again: the fit then begins anew.",
+        )
+
+
 class MemoryLimitError(OldgrowthError):
     """The memory limit is too low for this data and these parameters."""
 

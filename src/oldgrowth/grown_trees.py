@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .errors import DamagedBlockError
 from .task_log import TaskLog
 from .workspace import Workspace
 
@@ -125,7 +124,7 @@ class TreesOnDisk(GrownTrees):
         data = np.empty(8 * (self._n_features + size.nodes) + 4 * size.table, dtype=np.uint8)
         self._log.read(offset, data)
         if _core.crc32c(data) != crc:
-            raise DamagedBlockError(self._log.path, offset, "its checksum does not match")
+            raise self._log.damaged(offset, "its checksum does not match")
         nodes = 8 * self._n_features
         table = nodes + 8 * size.nodes
         return BottomTree(

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from . import _core
 from .datasets.base import FloatsOrBytes
-from .errors import DamagedBlockError
 from .space import Space
 from .training_rows import Chunk, Taken
 
@@ -119,7 +118,7 @@ class KeptRows:
         data = np.empty(part.edges[-1] + features, dtype=np.uint8)
         file.read(part.offset, data)
         if _core.crc32c(data) != part.crc:
-            raise DamagedBlockError(file.path, part.offset, "its checksum does not match")
+            raise file.damaged(part.offset, "its checksum does not match")
         return data
 
 

@@ -6,13 +6,13 @@ All of this follows from the limits on memory and disk. None of it shows in the 
 from __future__ import annotations
 
 import math
-import os
 import shutil
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .checkpoint_dir import bytes_used
 from .errors import DiskTooSmallError, MemoryLimitError, ParameterError
 from .memory import READING_BYTES, human_bytes, memory_limit_of, resident_memory, size_of
 from .plan import Plan
@@ -324,17 +324,10 @@ def _store(plan: Plan, sizes: Sizes, limits: Limits) -> tuple[str, str]:
 
 def _tops_per_round(sizes: Sizes, limits: Limits) -> int:
     directory = nearest_existing(limits.directory)
-    free = shutil.disk_usage(directory).free + _already_there(limits.checkpoint_dir)
+    free = shutil.disk_usage(directory).free + bytes_used(limits.checkpoint_dir)
     spill_limit = int(_AUTO_SPILL_SHARE * free) if limits.spill_limit is None else limits.spill_limit
     needed = sizes.one_copy + sizes.votes_on_disk + sizes.trees_on_disk
     if needed > free or sizes.one_copy + sizes.votes_on_disk > spill_limit:
         raise DiskTooSmallError(directory, needed, free, spill_limit)
     room = min(spill_limit, free - sizes.trees_on_disk) - sizes.votes_on_disk
     return min(sizes.n_tops, max(1, room // max(1, sizes.one_copy)))
-
-
-def _already_there(checkpoint_dir: Path | None) -> int:
-    """Bytes that an interrupted fit left to be used again."""
-    if checkpoint_dir is None or not checkpoint_dir.is_dir():
-        return 0
-    return sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(checkpoint_dir))

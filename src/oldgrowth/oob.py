@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .errors import DamagedBlockError
 from .forest import Forest
 from .plan import Plan
 from .progress import StageProgress
@@ -164,7 +163,7 @@ class OobOnDisk(OutOfBag):
             self._log.check(entry)
         votes = sum(entry.size // self._row_bytes * entry.trees for entry in entries)
         if votes != self._n_rows * self._plan.n_estimators:
-            raise DamagedBlockError(self._log.path, 0, "votes of an earlier run are missing")
+            raise self._log.damaged(0, "votes of an earlier run are missing")
         cuts = [self._cuts(entry.offset, entry.size // self._row_bytes) for entry in entries]
         for r in range(len(self._edges) - 1):
             first, last = int(self._edges[r]), min(int(self._edges[r + 1]), self._n_rows)

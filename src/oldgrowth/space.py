@@ -8,7 +8,8 @@ from types import TracebackType
 
 from . import _core
 from .checkpoint import Checkpoint
-from .workspace import Workspace, lasting_space, spill_space
+from .checkpoint_dir import lasting_space
+from .workspace import Workspace, spill_space
 
 
 class Space:

@@ -33,7 +33,9 @@ class Directory(Protocol):
 
     def take(self, n_bytes: int) -> None: ...
     def give_back(self, n_bytes: int) -> None: ...
+    def sync_new_files(self) -> None: ...
     def write_failed(self, error: OSError, path: Path, wanted: int) -> Exception: ...
+    def damaged(self, path: Path, offset: int, wrong: str) -> Exception: ...
 
 
 class OpenFiles:
@@ -136,9 +138,7 @@ class SpillFile:
             while len(view) > 0:
                 got = os.preadv(descriptor, [view[:_MOST_AT_ONCE]], offset)
                 if got == 0:
-                    raise SpillDirectoryError(
-                        f"{self.path} ends at byte {offset}, before the rows written to it."
-                    )
+                    raise self.damaged(offset, "it ends here, before what was written to it")
                 offset += got
                 view = view[got:]
         self._space.bytes_read += len(out)
@@ -153,6 +153,10 @@ class SpillFile:
             what = "was removed while the fit used it" if error.errno == errno.ENOENT else "could not be read"
             raise SpillDirectoryError(f"{self.path} {what}: {error.strerror}.") from error
 
+    def damaged(self, offset: int, wrong: str) -> Exception:
+        """What was read back from here is not what was written."""
+        return self._space.damaged(self.path, offset, wrong)
+
     def expect(self, offset: int, size: int) -> None:
         """Tell the system that these bytes are read soon."""
         if hasattr(os, "posix_fadvise"):
@@ -164,6 +168,7 @@ class SpillFile:
         try:
             with self._descriptor() as descriptor:
                 os.fdatasync(descriptor)
+            self._space.sync_new_files()
         except OSError as error:
             raise self._space.write_failed(error, self.path, 0) from error
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .errors import DamagedBlockError, SpillDirectoryError
+from .errors import SpillDirectoryError
 from .workspace import Workspace
 
 _HEADER = struct.Struct(
@@ -101,10 +101,13 @@ class TaskLog:
         magic, crc, *rest = _HEADER.unpack(header.tobytes())
         wanted = [entry.size, entry.top, entry.bucket, entry.first_tree, entry.trees]
         if magic != _MAGIC or rest != wanted or self._checksum(header, entry.offset, entry.size) != crc:
-            raise DamagedBlockError(self.path, entry.offset, "its checksum does not match")
+            raise self.damaged(entry.offset, "its checksum does not match")
 
     def read(self, offset: int, out: npt.NDArray[np.uint8]) -> None:
         self._file.read(offset, out)
+
+    def damaged(self, offset: int, wrong: str) -> Exception:
+        return self._file.damaged(offset, wrong)
 
     def remove(self) -> None:
         self._space.remove(self._name)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from ..checkpoint_dir import clear_lasting
 from ..datasets.base import Dataset
 from ..datasets.labels import CodedLabels
 from ..errors import DataError
@@ -16,7 +17,6 @@ from ..memory import human_bytes
 from ..messages import warn
 from ..text import counted
 from ..user_warnings import TaskWarning
-from ..workspace import clear_lasting
 from .parameters import check_known, estimator_class
 from .show import plain, print_json, report_facts, stage_table
 from .sources import Source, refuse_a_source
