@@ -68,7 +68,7 @@ def test_a_signal_ends_a_fit_and_leaves_nothing(tmp_path, stage: str, number: si
 def test_a_signal_keeps_the_checkpoint(tmp_path) -> None:
     code, _ = fit_and_signal("grow", f"checkpoint_dir={str(tmp_path)!r}", signal.SIGTERM)
     assert code == -signal.SIGTERM
-    assert (tmp_path / "trees.log").stat().st_size > 0
+    assert (tmp_path / "oldgrowth-fit" / "trees.log").stat().st_size > 0
     params = {"random_state": 4, "bucket_size": 100}
     resumed = RandomForestClassifier(6, checkpoint_dir=tmp_path, **params).fit(*make_data(600, 5, 3, seed=9))
     whole = RandomForestClassifier(6, **params).fit(*make_data(600, 5, 3, seed=9))
