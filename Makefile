@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?=
 EXPERIMENTS := trees_per_top balance top_trees small_data big_data billion rare_classes
+# What was compiled is kept here, so that the next installation compiles only what changed.
+BUILD := -Cbuild-dir='build/{wheel_tag}'
 SOURCES := $(shell find cpp src -type f -not -name '*.pyc') CMakeLists.txt pyproject.toml
 
 .PHONY: demo test test-cpp test-python fuzz torture bench bench-scale sweep experiments experiments-quick lint format clean
@@ -68,17 +70,17 @@ $(VENV)/bin/python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet '.[plot]'
+	$(BIN)/python -m pip install --quiet $(BUILD) '.[plot]'
 	touch $@
 
 $(VENV)/.installed-dev: $(SOURCES) | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet '.[dev]'
+	$(BIN)/python -m pip install --quiet $(BUILD) '.[dev]'
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-bench: $(SOURCES) | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet '.[bench]'
+	$(BIN)/python -m pip install --quiet $(BUILD) '.[bench]'
 	touch $@
 
 $(VENV)/.installed-rivals: $(SOURCES) | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet '.[rivals]'
+	$(BIN)/python -m pip install --quiet $(BUILD) '.[rivals]'
 	touch $@ $(VENV)/.installed-bench

@@ -128,7 +128,7 @@ def test_quiet_says_nothing_on_the_way_but_warnings(
     assert capsys.readouterr().err == ""
     done(*command, "--oob-score")
     err = capsys.readouterr().err
-    assert re.fullmatch(r"oldgrowth: warning: \d+ rows were seen by every tree .*\n", err), (
+    assert re.fullmatch(r"oldgrowth: warning: \d+ rows were seen by every tree, .*\n", err), (
         "one sentence, no code"
     )
 

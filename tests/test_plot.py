@@ -12,8 +12,13 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import confusion_matrix
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 import oldgrowth
 import oldgrowth.report
@@ -259,3 +264,41 @@ def test_without_a_fit_or_without_matplotlib(
 
 def test_the_example_runs() -> None:
     assert doctest.testmod(plot) == doctest.TestResults(failed=0, attempted=5)
+
+
+def test_a_pipeline_or_a_search_is_drawn_as_the_forest_in_it() -> None:
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    forest = RandomForestClassifier(4, random_state=0)
+    steps = [("scaled", StandardScaler()), ("forest", forest)]
+    pipeline = Pipeline(steps).fit(X, y)
+    search = GridSearchCV(Pipeline(steps), {"forest__max_depth": [2, 3]}, cv=2).fit(X, y)
+    for model in (pipeline, search, GridSearchCV(clone(forest), {"max_depth": [2]}, cv=2).fit(X, y)):
+        right = plot.confusion(model, X, y).get_title("left")
+        assert right == f"150 rows, {(model.predict(X) == y).mean():.1%} right"
+        assert "column" not in plot.importances(model).get_yticklabels()[0].get_text()
+        assert "bucket of 150 rows" in plot.top_tree(model).get_title("left")
+        assert "bucket of 150 rows" in plot.bucket_sizes(model).get_title("left")
+        pyplot.close("all")
+    with pytest.raises(DataError, match="Pipeline does not predict datasets"):
+        plot.confusion(pipeline, oldgrowth.open_dataset(X.assign(y=y), target="y"))
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "words"),
+    [
+        (
+            Pipeline([("forest", RandomForestClassifier())]),
+            NotFittedError,
+            "RandomForestClassifier .*not fitted",
+        ),
+        (GridSearchCV(RandomForestClassifier(), {}), NotFittedError, "GridSearchCV .*not fitted"),
+        (RandomForestClassifier(), NotFittedError, "not fitted"),
+        (StandardScaler(), DataError, "A StandardScaler cannot be drawn: give a forest of oldgrowth"),
+        (Pipeline([("s", StandardScaler())]), DataError, "A Pipeline that ends in a StandardScaler cannot"),
+    ],
+)
+def test_what_is_no_fitted_forest_is_said(model: Any, error: type[Exception], words: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    for draw in (plot.importances, plot.top_tree, plot.bucket_sizes, lambda m: plot.confusion(m, X, y)):
+        with pytest.raises(error, match=words):
+            draw(model)

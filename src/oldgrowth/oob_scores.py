@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from .messages import warn
 from .oob import OobRows
+from .text import counted
 
 _ROWS_AT_A_TIME = 65_536
 
@@ -56,8 +57,8 @@ class OobScorer:
     def _warn(self) -> None:
         if self.without:
             warn(
-                f"{self.without} rows were seen by every tree and have no out-of-bag prediction (NaN): "
-                "more trees, or weights with a mean of 1, would help.",
+                f"{counted(self.without, 'row was', 'rows were')} seen by every tree, without an out-of-bag "
+                "prediction (NaN): more trees, or weights with a mean of 1, would help.",
             )
 
 

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.validation import check_is_fitted
 
+from . import text
 from .checks import hard_votes
 from .datasets.base import Dataset
 from .errors import DataError, MissingExtraError, NoBucketRowsError, ParameterError
+from .fitted_models import drawable, feature_names, forest_in
 from .report import KEPT_BUCKETS
 from .scores import Confusion, refuse_other_kinds
 from .streaming import targets_of
@@ -37,7 +38,8 @@ def top_tree(forest: Any, top: int = 0, ax: Any = None) -> Any:
     Parameters
     ----------
     forest : estimator
-        Fitted or loaded. A forest on few rows has a single bucket.
+        Fitted or loaded, or a fitted Pipeline or search that ends in one. A forest on few rows has a single
+        bucket.
     top : int, default 0
         Which top tree.
     ax : matplotlib Axes, optional
@@ -56,6 +58,7 @@ def top_tree(forest: Any, top: int = 0, ax: Any = None) -> Any:
     >>> oldgrowth.plot.top_tree(model).get_title("left")
     'Top tree 0: 16 buckets of 125 rows each'
     """
+    model, forest = forest, forest_in(forest)
     by_top = _rows_by_bucket(forest)
     if not 0 <= top < len(by_top):
         raise ParameterError("top", top, f"the number of a top tree, from 0 to {len(by_top) - 1}")
@@ -69,7 +72,7 @@ def top_tree(forest: Any, top: int = 0, ax: Any = None) -> Any:
     limit = _limit(forest)
     _draw_buckets(ax, tree, rows, limit)
     if len(rows) <= _EXPLAINED:
-        _write_splits(ax, tree, _feature_names(forest))
+        _write_splits(ax, tree, feature_names(model))
     ax.set_ylabel("depth", color=_FAINT)
     ax.set_yticks(range(0, tree.depth.max() + 1, 1 + tree.depth.max() // 12))
     ax.set_xticks([])
@@ -84,7 +87,7 @@ def bucket_sizes(forest: Any, ax: Any = None) -> Any:
     Parameters
     ----------
     forest : estimator
-        Fitted or loaded.
+        Fitted or loaded, or a fitted Pipeline or search that ends in one.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if not given.
 
@@ -92,6 +95,7 @@ def bucket_sizes(forest: Any, ax: Any = None) -> Any:
     -------
     matplotlib Axes
     """
+    forest = forest_in(forest)
     rows = np.concatenate([np.array(top) for top in _rows_by_bucket(forest)])
     limit = _limit(forest)
     ax = _axes(ax, (6.4, 3.8))
@@ -118,7 +122,7 @@ def importances(forest: Any, n: int = 20, ax: Any = None) -> Any:
     Parameters
     ----------
     forest : estimator
-        Fitted or loaded.
+        Fitted or loaded, or a fitted Pipeline or search that ends in one.
     n : int, default 20
         How many features, at most.
     ax : matplotlib Axes, optional
@@ -130,7 +134,7 @@ def importances(forest: Any, n: int = 20, ax: Any = None) -> Any:
     """
     if n < 1:
         raise ParameterError("n", n, "1 or more")
-    values, names = forest.feature_importances_, _feature_names(forest)
+    values, names = forest_in(forest).feature_importances_, feature_names(forest)
     best = np.argsort(-values, kind="stable")[:n]
     ax = _axes(ax, (6.4, 0.27 * len(best) + 1.2))
     ax.barh(np.arange(len(best)), values[best], height=0.72, color=_BAR)
@@ -148,7 +152,7 @@ def confusion(forest: Any, X: Any, y: Any = None, normalize: bool = True, ax: An
     Parameters
     ----------
     forest : estimator
-        A classifier, fitted or loaded.
+        A classifier, fitted or loaded, or a fitted Pipeline or search that ends in one.
     X : array or data frame of shape (n_samples, n_features), or dataset
         Rows that the forest has not seen. A dataset has its labels in it, and need not fit memory.
     y : array of shape (n_samples,)
@@ -176,15 +180,16 @@ def confusion(forest: Any, X: Any, y: Any = None, normalize: bool = True, ax: An
     if k <= _ANNOTATED:
         _write_cells(ax, values, normalize)
     if k <= _NAMED:
-        names = [str(label) for label in counted.classes]
+        names = [drawable(label) for label in counted.classes]
         long = sum(map(len, names)) > 40
         ax.set_xticks(range(k), names, rotation=45 if long else 0, ha="right" if long else "center")
         ax.set_yticks(range(k), names)
-    left_out = f"\n{counted.unknown_rows:,} rows with unknown labels left out" if counted.unknown else ""
+    unknown = text.counted(counted.unknown_rows, "row with an unknown label", "rows with unknown labels")
+    left_out = f"\n{unknown} left out" if counted.unknown else ""
     ax.set_xlabel(f"predicted class{left_out}", color=_FAINT)
     ax.set_ylabel("true class", color=_FAINT)
     right = np.trace(matrix) / max(1, matrix.sum())
-    _finish(ax, f"{matrix.sum():,} rows, {right:.1%} right", spines=())
+    _finish(ax, f"{text.counted(int(matrix.sum()), 'row')}, {right:.1%} right", spines=())
     return ax
 
 
@@ -206,7 +211,6 @@ def _finish(ax: Any, title: str, spines: tuple[str, ...] = ("left", "bottom")) -
 
 
 def _rows_by_bucket(forest: Any) -> list[list[int]]:
-    check_is_fitted(forest, "forest_")
     kept: list[list[int]] = forest.fit_report_.rows_by_bucket
     if not kept:
         raise NoBucketRowsError(int(forest.forest_.bucket_start[-1]), KEPT_BUCKETS)
@@ -218,16 +222,11 @@ def _limit(forest: Any) -> int:
     return forest.fit_report_.bucket_size if forest.fit_report_.top_trees else 0
 
 
-def _feature_names(forest: Any) -> list[str]:
-    names = getattr(forest, "feature_names_in_", None)
-    return [f"column {i}" for i in range(forest.n_features_in_)] if names is None else [str(n) for n in names]
-
-
 def _of_rows(rows: npt.NDArray[np.int64]) -> str:
     if len(rows) == 1:
-        return f"one bucket of {rows[0]:,} rows"
+        return f"one bucket of {text.counted(int(rows[0]), 'row')}"
     if rows.min() == rows.max():
-        return f"{len(rows):,} buckets of {rows[0]:,} rows each"
+        return f"{len(rows):,} buckets of {text.counted(int(rows[0]), 'row')} each"
     return f"{len(rows):,} buckets of {rows.min():,} to {rows.max():,} rows, median {np.median(rows):,.0f}"
 
 
@@ -292,9 +291,9 @@ def _explain_circles(ax: Any, rows: npt.NDArray[np.int64], scale: float, limit: 
     largest = 10 ** int(np.log10(rows.max()))
     largest *= next(unit for unit in (5, 2, 1) if unit * largest <= rows.max())
     shown = [n for n in (largest, largest // 2, largest // 10) if n]
-    key = [circle(n, _LEAF, f"{n:,} {'row' if n == 1 else 'rows'}") for n in shown]
+    key = [circle(n, _LEAF, text.counted(n, "row")) for n in shown]
     if limit:
-        key.append(circle(largest // 2, _OVER, f"above bucket_size, {limit:,} rows"))
+        key.append(circle(largest // 2, _OVER, f"above bucket_size, {text.counted(limit, 'row')}"))
     ax.legend(
         handles=key, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=len(key), frameon=False, fontsize=9,
         labelcolor=_INK, borderpad=1.0, handletextpad=1.0, columnspacing=2.5,
@@ -320,14 +319,18 @@ def _write_cells(ax: Any, values: npt.NDArray[Any], shares: bool) -> None:
         ax.text(j, i, text, ha="center", va="center", size=size, color=colour)
 
 
-def _confusion(forest: Any, X: Any, y: Any) -> Confusion:
-    check_is_fitted(forest, "forest_")
+def _confusion(model: Any, X: Any, y: Any) -> Confusion:
+    forest = forest_in(model)
     if not hasattr(forest, "classes_"):
         raise DataError(f"A confusion matrix is of classes, but a {type(forest).__name__} predicts numbers.")
     counted = Confusion(forest.classes_)
     if isinstance(X, Dataset):
         if y is not None:
             raise DataError("y must not be given with a dataset, which has its own: see open_dataset.")
+        if model is not forest:
+            raise DataError(
+                f"A {type(model).__name__} does not predict datasets: give X and y as arrays or data frames."
+            )
         for batch, sums in forest._summed(X, hard_votes(forest)):
             labels = targets_of(batch, X)
             refuse_other_kinds(labels, forest.classes_)
@@ -336,7 +339,7 @@ def _confusion(forest: Any, X: Any, y: Any) -> Confusion:
     if y is None:
         raise DataError("y is missing: a confusion matrix needs the labels of the rows.")
     refuse_other_kinds(y, forest.classes_)
-    labels, predicted = column_or_1d(y), forest.predict(X)
+    labels, predicted = column_or_1d(y), model.predict(X)
     check_consistent_length(labels, predicted)
     counted.add(labels, np.searchsorted(forest.classes_, predicted))
     return counted

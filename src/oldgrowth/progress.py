@@ -13,6 +13,7 @@ from .errors import ParameterError
 from .memory import human_bytes, resident_memory
 from .messages import LOGGER, tell
 from .screens import BETWEEN, screen_for
+from .text import counted
 
 _LOG_EVERY_SECONDS = 5.0
 _REFRESH_SECONDS = 0.2
@@ -137,7 +138,8 @@ class FollowedStage(StageProgress):
         """What there is to say, the less important left out where it would be too long."""
         rate = self.done / max(self.seconds, 1e-9)
         of_all = "" if self.total is None else f" of {self.total:,}"
-        words = {"rows": f"{self.done:,}{of_all} rows"}
+        noun = "row" if (self.done if self.total is None else self.total) == 1 else "rows"
+        words = {"rows": f"{self.done:,}{of_all} {noun}"}
         words["rate"] = f"{rate:,.0f} rows/s"
         if read := self._source_read():
             words["read"] = f"{human_bytes(read)} read"
@@ -187,7 +189,7 @@ class Progress:
         finally:
             if screen is not None:
                 screen.end(stage)
-        tell(f"{name}: {stage.done:,} rows in {stage.seconds:.2f} s", screen=lines)
+        tell(f"{name}: {counted(stage.done, 'row')} in {stage.seconds:.2f} s", screen=lines)
         if self._callback is not None:
             self._call(stage.as_progress(finished=True))
 

@@ -15,6 +15,7 @@ from .memory import human_bytes, peak_memory, release_memory, resident_memory
 from .notebook_html import html_table, in_html
 from .progress import Machine, Observers, Progress, StageProgress
 from .space import Space
+from .text import counted
 
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 KEPT_BUCKETS = 100_000  # with their rows one by one; of more there are quantiles alone
@@ -102,8 +103,9 @@ class FitReport:
 
     def _sentences(self) -> list[str]:
         lines = []
-        groups = f"on {self.top_trees} top trees" if self.top_trees else "without top trees"
-        lines.append(f"{self.trees} trees {groups}, {self.nodes:,} nodes, depth {self.depth}")
+        groups = f"on {counted(self.top_trees, 'top tree')}" if self.top_trees else "without top trees"
+        trees, nodes = counted(self.trees, "tree"), counted(self.nodes, "node")
+        lines.append(f"{trees} {groups}, {nodes}, depth {self.depth}")
         sizes = self.bucket_rows
         if self.buckets > 1:
             lines.append(
@@ -111,7 +113,7 @@ class FitReport:
                 f"median {sizes['50%']:,}"
             )
         if self.buckets_split:
-            lines.append(f"{self.buckets_split:,} buckets were split again: they came out too large")
+            lines.append(f"{counted(self.buckets_split, 'bucket')} split again for being too large")
         place = "in memory" if self.store == "memory" else "on disk"
         rounds = f", in {self.rounds} rounds" if self.rounds > 1 else ""
         lines.append(f"kept {place}{rounds}: {self.store_reason}")

@@ -27,6 +27,7 @@ from ..errors import (
     ParameterError,
 )
 from ..notebook_html import html_table, in_html
+from ..text import printable
 from .columns import first_twice
 from .labels import CodedLabels, Labels, join_labels
 
@@ -276,7 +277,7 @@ class Dataset(ABC):
 
     def __repr__(self) -> str:
         lines = self._facts()
-        return "\n".join([f"{self.kind} dataset", *(f"  {word:<9}{text}" for word, text in lines)])
+        return "\n".join([f"{self.kind} dataset", *(f"  {word:<9}{printable(text)}" for word, text in lines)])
 
     def _repr_html_(self) -> str:
         """The same as a table, for notebooks."""
