@@ -125,7 +125,7 @@ def test_prediction_does_without_scikit_learn(here: Path, tmp_path: Path) -> Non
     for forest in ("label", "wet", "number", "value"):
         command = ["predict", f"{here}/{forest}.og", f"{here}/bare.parquet", "-o", f"{tmp_path}/{forest}.csv"]
         used = loaded(f"from oldgrowth.cli import run; assert run({command!r}) == 0")
-        assert "pyarrow" in used and not used & {"sklearn", "scipy", "pandas"}
+        assert "pyarrow" in used and not used & {"sklearn", "scipy"}
 
 
 def test_public_names_are_there() -> None:
