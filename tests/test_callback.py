@@ -16,6 +16,7 @@ from helpers import make_data
 from oldgrowth import RandomForestClassifier, open_dataset
 from oldgrowth.errors import ParameterError
 from oldgrowth.progress import FitProgress
+from oldgrowth.report import FitReport
 
 X, Y = make_data(600, 4, 3, seed=0)
 SMALL: dict[str, Any] = {"bucket_size": 100, "random_state": 0}
@@ -215,6 +216,13 @@ def test_what_comes_from_files_is_text_in_html() -> None:
     for shown in (report._repr_html_(), data._repr_html_()):
         shown.encode()  # a notebook sends it as UTF-8
         assert "<script>" not in shown and "&lt;script&gt;alert(1)" in shown
+
+
+def test_a_report_from_a_file_may_lack_quantiles() -> None:
+    report = RandomForestClassifier(4, **SMALL).fit(X, Y).fit_report_
+    assert "median" in str(report)
+    damaged = FitReport.from_dict(report.as_dict() | {"bucket_rows": {}})
+    assert "4 trees" in str(damaged) and "4 trees" in damaged._repr_html_()
 
 
 def test_repr_html_says_what_repr_says() -> None:

@@ -107,7 +107,7 @@ class FitReport:
         trees, nodes = counted(self.trees, "tree"), counted(self.nodes, "node")
         lines.append(f"{trees} {groups}, {nodes}, depth {self.depth}")
         sizes = self.bucket_rows
-        if self.buckets > 1:
+        if self.buckets > 1 and {"0%", "50%", "100%"} <= sizes.keys():  # a file may hold anything
             lines.append(
                 f"{self.buckets:,} buckets of {sizes['0%']:,} to {sizes['100%']:,} rows, "
                 f"median {sizes['50%']:,}"
