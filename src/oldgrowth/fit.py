@@ -25,6 +25,8 @@ from .means import (
     choose_means,
     chunk_rows_for,
     expect_means,
+    expected_disk,
+    largest_disk,
     measured,
     refuse_large_bucket,
 )
@@ -81,6 +83,8 @@ def fit_forest(
         recorder.space = space
         checkpoint = space.checkpoint()
         begun = checkpoint.begin(planner.identity() | {"data": rows.fingerprint() if space.lasting else {}})
+        if disk := largest_disk(expected, rows, limits):
+            recorder.say(f"may need up to about {disk}")
         if checkpoint.taken_up:
             recorder.say(f"goes on with the fit that {limits.checkpoint_dir} holds")
         planner.seed = begun["seed"]
@@ -94,6 +98,8 @@ def fit_forest(
         limits = measured(limits, recorder.report.stages[0].peak_memory)
         means = as_begun(choose_means(plan, sizes, limits, chunk_rows), space.checkpoint())
         recorder.say(f"store: {means.store} ({means.why})")
+        if disk := expected_disk(plan, sizes, limits):
+            recorder.say(f"needs about {disk}")
         with recorder.stage("top trees", plan.top_sample * len(plan.trees_of_tops(n))) as progress:
             tops = grow_top_trees(sampled, plan, pool, progress, space.checkpoint(), means.tops_at_once)
         must_fit = partial(refuse_large_bucket, plan, sizes, limits)

@@ -184,6 +184,10 @@ class Sizes:
         """The trees, as a log and as a forest."""
         return self.tree_rows * 2 * _TREE_BYTES * self.n_trees
 
+    def on_disk(self, tops_per_round: int) -> int:
+        """All that a fit has on disk at its most, about."""
+        return tops_per_round * self.one_copy + self.votes_on_disk + self.trees_on_disk
+
 
 @dataclass(frozen=True)
 class Means:
@@ -331,3 +335,23 @@ def _tops_per_round(sizes: Sizes, limits: Limits) -> int:
         raise DiskTooSmallError(directory, needed, free, spill_limit)
     room = min(spill_limit, free - sizes.trees_on_disk) - sizes.votes_on_disk
     return min(sizes.n_tops, max(1, room // max(1, sizes.one_copy)))
+
+
+def expected_disk(plan: Plan, sizes: Sizes, limits: Limits) -> str | None:
+    """What a fit will take on disk, and what is free there; None if it takes none."""
+    if _store(plan, sizes, limits)[0] == "memory":
+        return None
+    directory = nearest_existing(limits.directory)
+    needed = human_bytes(sizes.on_disk(_tops_per_round(sizes, limits)))
+    return f"{needed} of disk in {directory}, where {human_bytes(shutil.disk_usage(directory).free)} are free"
+
+
+def largest_disk(wide: Plan, rows: TrainingRows, limits: Limits) -> str | None:
+    """The same before the first pass, for features of four bytes; None if rows are not counted yet."""
+    if rows.n_rows is None:
+        return None
+    sizes = Sizes.of(wide, rows, rows.n_rows, 4 * rows.n_features, weighted=False)
+    try:
+        return expected_disk(wide, sizes, limits)
+    except DiskTooSmallError:  # rows may be narrower: the first pass will tell
+        return f"{human_bytes(sizes.on_disk(1))} of disk, which are not free"
