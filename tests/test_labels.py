@@ -8,11 +8,15 @@ import polars as pl
 import pytest
 
 from oldgrowth import RandomForestClassifier, RandomForestRegressor, open_dataset
-from oldgrowth.datasets import CodedLabels
+from oldgrowth.datasets import Batch, CodedLabels
 from oldgrowth.errors import DataError, UnseenLabelError
 from oldgrowth.labels import LabelCoder
 
 ROWS = pl.DataFrame({"a": [0.0, 1.0, 2.0, 3.0], "name": ["x", "y", "x", "y"], "part": [0.5, 1.0, 1.5, 2.0]})
+
+
+def batch_of(y: Any, first_row: int = 0) -> Batch:
+    return Batch(first_row, np.zeros((len(y), 1), np.float32), y, None, ((0, "x.csv"),))
 
 
 @pytest.mark.parametrize(
@@ -29,26 +33,26 @@ ROWS = pl.DataFrame({"a": [0.0, 1.0, 2.0, 3.0], "name": ["x", "y", "x", "y"], "p
 def test_numbers_are_those_of_the_sorted_labels_in_the_end(y: Any) -> None:
     plain = y.decoded() if isinstance(y, CodedLabels) else y
     coder = LabelCoder()
-    first = coder.code(y, 0, lambda row: "x.csv")
+    first = coder.code(batch_of(y))
     final = coder.finish()
     classes, expected = np.unique(plain, return_inverse=True)
     np.testing.assert_array_equal(coder.classes, classes)
     np.testing.assert_array_equal(final[first.astype(int)], expected)
-    np.testing.assert_array_equal(coder.code(y, 0, lambda row: "x.csv"), expected)
+    np.testing.assert_array_equal(coder.code(batch_of(y)), expected)
 
 
 def test_a_label_of_the_second_pass_only_is_named_with_its_row() -> None:
     coder = LabelCoder()
-    coder.code(np.array([1, 2]), 0, lambda row: "x.csv")
+    coder.code(batch_of(np.array([1, 2])))
     coder.finish()
     with pytest.raises(UnseenLabelError, match=r"row 11 of x\.csv has the label 3"):
-        coder.code(np.array([2, 3]), 10, lambda row: "x.csv")
+        coder.code(batch_of(np.array([2, 3]), 10))
 
 
 def test_labels_of_different_kinds() -> None:
     coder = LabelCoder()
-    coder.code(np.array([1, 2]), 0, lambda row: "x.csv")
-    coder.code(np.array(["a"]), 2, lambda row: "x.csv")
+    coder.code(batch_of(np.array([1, 2])))
+    coder.code(batch_of(np.array(["a"]), 2))
     with pytest.raises(DataError, match="different kinds: int, str"):
         coder.finish()
 

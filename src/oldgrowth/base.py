@@ -16,11 +16,13 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .array_rows import ArrayRows
 from .checks import hard_votes, verbosity
 from .datasets.base import Batch, Dataset
+from .datasets.labels import kept_apart
 from .errors import DataError
 from .exportable import Exportable
 from .fit import Fitted, fit_forest
 from .forest import Forest
 from .inputs import check_numbers, check_target, explained, refuse_other_sources
+from .labels import numbers_of
 from .means import limits_of
 from .memory import check_memory_limit
 from .narrow_frame import narrow_frame
@@ -235,6 +237,7 @@ class Classifier(ClassifierMixin, _ForestBase):
             assert streamed.classes is not None
             self.classes_, self.n_classes_ = streamed.classes, len(streamed.classes)
             return self
+        y = kept_apart(y)
         x, y, weights = self._check_training_data(X, y, sample_weight, numeric=False)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self.n_classes_ = len(self.classes_)
@@ -271,15 +274,17 @@ class Classifier(ClassifierMixin, _ForestBase):
         """The accuracy on rows with their labels, or on a dataset that has them."""
         check_is_fitted(self, "forest_")
         if not isinstance(X, Dataset):
-            refuse_other_kinds(_given(y, "labels"), self.classes_)
+            y = kept_apart(_given(y, "labels"))
+            refuse_other_kinds(y, self.classes_)
             return float(super().score(X, y, sample_weight))
         _refuse_with_a_dataset(y, sample_weight)
         right = total = 0.0
+        classes = {label: i for i, label in enumerate(self.classes_.tolist())}
         for batch, sums in self._summed(X, hard_votes(self)):
             weights = np.ones(len(sums)) if batch.weights is None else batch.weights
             labels = targets_of(batch, X)
             refuse_other_kinds(labels, self.classes_)
-            hit = labels == self.classes_.take(sums.argmax(axis=1))
+            hit = numbers_of(labels, classes) == sums.argmax(axis=1)
             right, total = right + float(weights[hit].sum()), total + float(weights.sum())
         if total == 0:
             raise DataError("There is no row to score: all weights are zero.")

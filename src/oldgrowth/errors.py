@@ -432,6 +432,33 @@ class MissingLabelError(DataError):
         )
 
 
+class SameNumberError(DataError):
+    """Two labels that differ as text and are the same number."""
+
+    def __init__(self, column: str, label: str, other: str, row: int, where: str) -> None:
+        super().__init__(
+            lambda say: (
+                f"The labels {label!r} and {other!r} of column {column!r} are the same number (row {row} of "
+                f"{where}): to keep them apart have the column as text, in CSV with "
+                f"{say('types', {column: 'string'})}."
+            )
+        )
+
+
+class TooManyLabelsError(DataError):
+    """A target with so many labels that they do not fit memory."""
+
+    def __init__(self, column: str, labels: int, rows: int, needed: int, limit: int) -> None:
+        super().__init__(
+            lambda say: (
+                f"The target {column!r} has {labels:,} different labels in its first {rows:,} rows, which "
+                f"take {needed / 1e6:,.0f} MB of {limit / 1e6:,.0f} MB that there are for labels: a column "
+                "with another value in nearly every row is an id, not a class. Choose another target, or a "
+                f"higher limit with {say('memory_limit')}."
+            )
+        )
+
+
 class WeightError(DataError):
     """A weight that is missing, negative or infinite."""
 

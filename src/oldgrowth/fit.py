@@ -72,6 +72,8 @@ def fit_forest(
     chunk_rows = chunk_rows_for(expected, limits, rows.n_features, planner.chunk_size_given)
     narrowest = planner.narrowest(rows.n_rows, rows.n_features)
     expect_means(narrowest, expected, rows, limits, chunk_rows)
+    if limits.memory_given:
+        rows.limit_labels(max(2**20, limits.room // 4))
     recorder = Recorder(observers, limits.memory)
     with (
         ended_by_signals(),

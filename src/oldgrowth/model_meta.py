@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from . import __all__ as public_names
 from ._version import __version__
+from .datasets.labels import text_array
 from .errors import UnsavableError
 from .messages import warn
 from .report import FitReport
@@ -199,7 +200,7 @@ def _label_array(labels: dict[str, Any]) -> npt.NDArray[Any]:
     if not all(isinstance(v, bool | int | float | str) for v in values):
         raise ValueError("a label is not a number or a string")
     if kind == "str":
-        return np.array([str(v) for v in values])
+        return text_array([str(v) for v in values])
     if kind != "object" and kind not in _LABEL_TYPES:
         raise ValueError(f"labels of type {kind!r}")
     array = np.empty(len(values), dtype=kind)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .datasets.labels import CodedLabels, Labels
+from .datasets.labels import Labels
 from .errors import DataError
+from .labels import numbers_of, told_apart
 
 _MOST_UNKNOWN = 10_000  # labels that are told apart; the wrong column would fill the memory
 
@@ -58,22 +59,19 @@ class Confusion:
         self._unknown_predicted = np.zeros(len(classes), dtype=np.int64)
 
     def add(self, y: Labels, predicted: npt.NDArray[np.intp]) -> None:
-        labels, codes = (
-            (y.labels, y.codes) if isinstance(y, CodedLabels) else np.unique(y, return_inverse=True)
-        )
-        # Looked up by value: 2 and 2.0 are the same label whatever the files call them.
-        index = np.array([self._index.get(label, -1) for label in labels.tolist()], dtype=np.intp)
-        rows = index[codes]
+        rows = numbers_of(y, self._index)
         known = rows >= 0
         k = len(self.classes)
         self.matrix += np.bincount(rows[known] * k + predicted[known], minlength=k * k).reshape(k, k)
         if known.all():
             return
         self._unknown_predicted += np.bincount(predicted[~known], minlength=k)
-        counts = np.bincount(codes, minlength=len(labels))
-        for i in np.flatnonzero((index < 0) & (counts > 0)).tolist():
-            label = labels[i].item() if len(self.unknown) < _MOST_UNKNOWN else "others"
-            self.unknown[label] = self.unknown.get(label, 0) + int(counts[i])
+        labels, places = told_apart(y)
+        counts = np.bincount(places[~known], minlength=len(labels))
+        for label, count in zip(labels.tolist(), counts.tolist(), strict=True):
+            if count:
+                name = label if len(self.unknown) < _MOST_UNKNOWN else "others"
+                self.unknown[name] = self.unknown.get(name, 0) + count
 
     @property
     def rows(self) -> int:

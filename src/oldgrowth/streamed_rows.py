@@ -24,7 +24,7 @@ class StreamedRows(TrainingRows):
     def __init__(self, dataset: Dataset, classification: bool) -> None:
         self._dataset = dataset
         self.classification = classification
-        self._coder = LabelCoder() if classification else None
+        self._coder = LabelCoder(dataset.target or "y") if classification else None
         self._as_first_read: npt.NDArray[np.float64] | None = None
         self.classes, self.n_classes = None, 0
         self.n_features = dataset.n_features
@@ -63,6 +63,10 @@ class StreamedRows(TrainingRows):
             return targets
         return self._as_first_read[targets.astype(np.intp)]
 
+    def limit_labels(self, most_bytes: int) -> None:
+        if self._coder is not None:
+            self._coder.most_bytes = most_bytes
+
     def label_state(self) -> dict[str, Any]:
         return {} if self._coder is None else self._coder.state()
 
@@ -79,7 +83,7 @@ class StreamedRows(TrainingRows):
                 "The dataset has no target: name its column, as in open_dataset(source, target='label')."
             )
         if self._coder is not None:
-            return self._coder.code(batch.y, batch.first_row, batch.where_of)
+            return self._coder.code(batch)
         if isinstance(batch.y, CodedLabels) or batch.y.dtype.kind not in "uifb":
             raise DataError(f"The target {self._dataset.target!r} is text: a regressor needs numbers.")
         values = batch.y.astype(np.float64)

@@ -91,6 +91,9 @@ class TrainingRows(ABC):
         """Targets of any pass as the first pass gave them, which may have numbered classes otherwise."""
         return targets
 
+    def limit_labels(self, most_bytes: int) -> None:  # noqa: B027 - not all learn labels
+        """Refuse labels that take more memory together."""
+
     def label_state(self) -> dict[str, Any]:
         """What was learned of the labels so far."""
         return {}

@@ -132,6 +132,8 @@ class _NpyOutput:
         file.write(bytes(_NPY_HEADER))
 
     def write(self, columns: pa.Table, matrix: npt.NDArray[Any]) -> None:
+        if matrix.dtype.hasobject:
+            raise DataError("These labels do not fit an array in a .npy file: save to .parquet or .csv.")
         self._dtype, self._width = matrix.dtype, matrix.shape[1:]
         self._file.write(np.ascontiguousarray(matrix).view(np.uint8).data)
         self._rows += len(matrix)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from rich.console import Console
 
 from ..datasets.base import Batch
+from ..datasets.labels import kept_apart
 from ..model_file import load_for_prediction
 from ..text import counted
 from .options import STANDARD
@@ -34,8 +35,11 @@ class Predictions:
         if hasattr(model, "classes_"):
             # Objects are strings or numbers that numpy did not give a type of its own.
             self.classes = (
-                np.array(model.classes_.tolist()) if model.classes_.dtype == object else model.classes_
+                np.asarray(kept_apart(model.classes_.tolist()))
+                if model.classes_.dtype == object
+                else model.classes_
             )
+            self._labels = pa.array(self.classes.tolist())
             self.counts = np.zeros(len(self.classes), dtype=np.int64)
         elif proba:
             raise click.UsageError("--proba is not possible: the forest predicts values, not classes.")
@@ -55,7 +59,7 @@ class Predictions:
             return pa.table([*kept, arrow_array(means[:, 0])], names=self.names()), means[:, 0]
         codes = means.argmax(axis=1)
         self.counts += np.bincount(codes, minlength=len(self.classes))
-        columns = [*kept, arrow_array(self.classes).take(arrow_array(codes))]
+        columns = [*kept, self._labels.take(arrow_array(codes))]
         if not self._proba:
             return pa.table(columns, names=self.names()), self.classes.take(codes)
         columns += [arrow_array(means[:, i]) for i in range(means.shape[1])]

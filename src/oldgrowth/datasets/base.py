@@ -30,6 +30,7 @@ from ..notebook_html import html_table, in_html
 from ..text import printable
 from .columns import first_twice
 from .labels import CodedLabels, Labels, join_labels
+from .odd_texts import OddTexts, join_odd
 
 # Values are float32; whoever can read bytes too gets them where all values of a batch are of type uint8.
 FloatsOrBytes = npt.NDArray[np.float32] | npt.NDArray[np.uint8]
@@ -47,6 +48,7 @@ class Batch:
     weights: npt.NDArray[np.float64] | None
     places: tuple[tuple[int, str], ...]  # from which row on which file or kind of source it is, for errors
     carried: pa.Table | None = None  # the columns asked for in `carry`
+    odd_texts: OddTexts | None = None  # what some numbers in y were before
 
     @property
     def rows(self) -> int:
@@ -76,6 +78,7 @@ class Piece(Protocol):
     def all_bytes(self) -> bool: ...  # whether all values are of type uint8 and none is missing
     def fill(self, out: FloatsOrBytes, start: int) -> None: ...
     def labels(self, start: int, stop: int) -> Labels | None: ...
+    def odd_texts(self, start: int, stop: int) -> OddTexts | None: ...
     def weights(self, start: int, stop: int) -> npt.NDArray[np.float64] | None: ...
     def carried(self, start: int, stop: int) -> pa.Table | None: ...
 
@@ -93,6 +96,7 @@ class BatchBuilder:
         shape = (rows if known else min(rows, FIRST_ROOM), n_features)
         self._x: FloatsOrBytes = np.empty(shape, np.uint8) if as_bytes else np.empty(shape, np.float32)
         self._labels: list[Labels] = []
+        self._odd_texts: list[OddTexts] = []
         self._weights: list[npt.NDArray[np.float64]] = []
         self._carried: list[pa.Table] = []
 
@@ -118,6 +122,8 @@ class BatchBuilder:
         ):
             if part is not None:
                 parts.append(part)  # type: ignore[arg-type, attr-defined]
+        if (odd := piece.odd_texts(start, stop)) is not None:
+            self._odd_texts.append(odd.moved(self.count))
         self.count = end
         return stop
 
@@ -135,6 +141,7 @@ class BatchBuilder:
             np.concatenate(self._weights) if self._weights else None,
             tuple(self._places),
             pa.concat_tables(self._carried, promote_options="permissive") if self._carried else None,
+            join_odd(self._odd_texts),
         )
         infinite, _ = _core.look_over(batch.x)
         if infinite >= 0:

@@ -21,6 +21,7 @@ from ..errors import (
 )
 from .base import Dataset
 from .columns import first_twice
+from .labels import kept_apart
 from .matrix import MatrixPiece
 
 Parts = tuple[npt.NDArray[Any], npt.NDArray[Any] | None, npt.NDArray[Any] | None]
@@ -134,7 +135,7 @@ def parts_of(number: int, batch: Any) -> Parts:
     for i, (name, values) in enumerate(zip(("y", "weight"), given[1:], strict=False)):
         if values is None:
             continue
-        part = np.asarray(values)
+        part = np.asarray(kept_apart(values) if name == "y" else values)
         if part.shape not in ((len(x),), (len(x), 1)):
             raise BatchError(number, f"has {len(x)} rows in X, but {name} has the shape {part.shape}")
         beside[i] = part.reshape(len(x))

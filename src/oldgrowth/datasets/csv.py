@@ -24,6 +24,7 @@ from .columns import AllBut, check_names
 from .csv_options import CSVOptions
 from .files import SourceFile
 from .labels import type_class
+from .odd_texts import with_odd_texts
 from .sniffing import LONGEST, codec_of, refuse_foreign
 from .table_files import FilesDataset
 
@@ -138,11 +139,23 @@ class CSVDataset(FilesDataset):
         self, file: SourceFile, names: list[str], rows: int, skip: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         types = {name: self._schema.field(name).type for name in names}
+        target = self.target if self._may_be_odd(types) else None
+        read_as = types if target is None else {**types, target: pa.string()}
         at = 0
-        with self._explained(file, types), closing(self._open(file, types, names)) as reader:
+        with self._explained(file, types), closing(self._open(file, read_as, names)) as reader:
             for batch in reader:
+                if target is not None:
+                    batch = with_odd_texts(batch, target, types[target], self._options.decimal)
                 yield at, batch
                 at += batch.num_rows
+
+    def _may_be_odd(self, types: dict[str, pa.DataType]) -> bool:
+        """Whether labels are read as numbers without having been asked for."""
+        return (
+            self.target in types
+            and self.target not in self._options.types
+            and type_class(types[self.target]) in ("whole", "float", "bool")
+        )
 
     def _open(
         self, file: SourceFile, types: dict[str, pa.DataType], names: list[str] | None, threads: bool = True

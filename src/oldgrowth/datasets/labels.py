@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..errors import ColumnTypeError, MissingLabelError, WeightError
+from ..errors import ColumnTypeError, DataError, MissingLabelError, WeightError
 
 
 @dataclass(frozen=True)
 class CodedLabels:
-    """Labels that are text: `labels[codes]` are the labels of the rows."""
+    """Labels that are text: `labels[codes]` are the labels of the rows. They are Python's strings: NumPy's
+    lose NUL at their end."""
 
     codes: npt.NDArray[np.int32]
     labels: npt.NDArray[Any]
@@ -25,10 +26,49 @@ class CodedLabels:
         return len(self.codes)
 
     def decoded(self) -> npt.NDArray[Any]:
-        return self.labels[self.codes]
+        return text_array(self.labels.tolist())[self.codes]
 
 
 Labels: TypeAlias = npt.NDArray[Any] | CodedLabels
+
+
+def text_array(labels: Sequence[str]) -> npt.NDArray[Any]:
+    """Texts as an array: of NumPy's own type, unless that would lose NUL at an end or be far too large."""
+    width = max(map(len, labels), default=0)
+    wasteful = width * len(labels) > max(2**18, 16 * sum(map(len, labels)))
+    if wasteful or any(label.endswith("\0") for label in labels):
+        return objects(labels)
+    return np.array(labels, dtype=np.str_)
+
+
+def objects(values: Sequence[Any]) -> npt.NDArray[Any]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def kept_apart(y: Any) -> Any:
+    """Labels in a list as an array in which those that differ still do; NumPy alone makes 1 and "1" the same
+    text, "a" and "a\\0" too, and large whole numbers floats."""
+    if not isinstance(y, list | tuple):
+        return y
+    array = np.asarray(y)
+    if array.ndim != 1:
+        return y
+    if array.dtype.kind == "U":
+        other = next((value for value in y if not isinstance(value, str)), None)
+        if other is not None:
+            text = next(value for value in y if isinstance(value, str))
+            raise DataError(f"The labels are text and others, such as {text!r} and {other!r}: use one kind.")
+        return text_array(y)
+    if array.dtype.kind == "f":
+        for value, rounded in zip(y, array.tolist(), strict=True):
+            if value != rounded and isinstance(value, int | np.integer):
+                raise DataError(
+                    f"The label {value} would be rounded to {rounded:.0f} beside labels of other types: use "
+                    "whole numbers of one type, or text."
+                )
+    return array
 
 
 _CLASSES = (
@@ -56,7 +96,7 @@ def join_labels(parts: Sequence[Labels]) -> Labels:
         return parts[0]
     coded = [part for part in parts if isinstance(part, CodedLabels)]
     if not coded:
-        return np.concatenate([part for part in parts if not isinstance(part, CodedLabels)])
+        return _joined([part for part in parts if not isinstance(part, CodedLabels)])
     labels, places = np.unique(np.concatenate([part.labels for part in coded]), return_inverse=True)
     ends = np.cumsum([len(part.labels) for part in coded])
     codes = [
@@ -64,6 +104,24 @@ def join_labels(parts: Sequence[Labels]) -> Labels:
         for part, end in zip(coded, ends, strict=True)
     ]
     return CodedLabels(np.concatenate(codes), labels)
+
+
+def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Numbers of several types; whole numbers stay whole, where NumPy would make floats of them."""
+    if np.result_type(*{part.dtype for part in parts}).kind == "f" and all(
+        p.dtype.kind in "iu" for p in parts
+    ):
+        low, high = min(int(part.min()) for part in parts), max(int(part.max()) for part in parts)
+        dtype = whole_type(low, high)
+        return np.concatenate([part.astype(dtype) for part in parts])
+    return np.concatenate(parts)
+
+
+def whole_type(low: int, high: int) -> np.dtype[Any]:
+    """A type of whole numbers for signed and unsigned ones together."""
+    if high < 2**63:
+        return np.dtype(np.int64)
+    return np.dtype(np.uint64 if low >= 0 else object)
 
 
 def labels_from_arrow(column: pa.Array, first_row: int, name: str, where: str) -> Labels:
@@ -94,7 +152,7 @@ def labels_from_numpy(values: npt.NDArray[Any], first_row: int, name: str, where
         values = np.char.decode(values, "utf-8")
     if values.dtype.kind == "U":
         labels, codes = np.unique(values, return_inverse=True)
-        return CodedLabels(codes.astype(np.int32), labels)
+        return CodedLabels(codes.astype(np.int32), labels.astype(object))
     if values.dtype.kind in "OT":
         try:
             return labels_from_arrow(pa.array(values, from_pandas=True), first_row, name, where)
@@ -148,7 +206,7 @@ def _coded(column: pa.Array, first_row: int, name: str, where: str) -> CodedLabe
         null = first_true(labels.is_null())
         raise MissingLabelError(first_row + int(np.argmax(codes == null)), name, where)
     try:
-        return CodedLabels(codes, np.array(labels.to_pylist(), dtype=np.str_))
+        return CodedLabels(codes, objects(labels.to_pylist()))
     except UnicodeDecodeError as error:
         raise ColumnTypeError(
             name, where, f"{column.type}, but holds text that is not UTF-8", "target"

@@ -25,6 +25,7 @@ from ..errors import (
 from .base import Dataset, FloatsOrBytes
 from .columns import AllBut, first_twice
 from .labels import Labels, checked_weights, labels_from_numpy
+from .odd_texts import OddTexts, odd_decimals
 from .rows import MemoryRows, Reader, Rows, is_same_array
 
 PIECE_VALUES = 1 << 21
@@ -75,6 +76,11 @@ class MatrixPiece:
         if self.y is None:
             return None
         return labels_from_numpy(self.y[start:stop], self.first_row + start, self.names[0], self.where)
+
+    def odd_texts(self, start: int, stop: int) -> OddTexts | None:
+        if self.y is None or self.y.dtype.kind != "O":
+            return None
+        return odd_decimals(pa.array(self.y[start:stop], from_pandas=True))
 
     def weights(self, start: int, stop: int) -> npt.NDArray[np.float64] | None:
         if self.w is None:

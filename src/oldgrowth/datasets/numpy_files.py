@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import MissingColumnError, NoMemberError, ParameterError, UnknownSourceError
 from .columns import AllBut
 from .files import SourceFile, find_files
+from .labels import kept_apart
 from .matrix import Beside, MatrixDataset
 from .rows import MemoryRows, NpyRows, NpzRows, npz_members
 from .sniffing import refuse_foreign_zip
@@ -87,7 +88,8 @@ def beside(value: Any, role: str, width: int) -> Beside | None:
             raise ParameterError(role, value, "a column number, an array or the path of a .npy file")
         file = single(find_files(value, NPY))
         return Beside(os.path.basename(file.path), NpyRows(file))
-    return Beside(role, MemoryRows(np.asarray(value), f"the {role} array"))
+    values = np.asarray(kept_apart(value) if role == "target" else value)
+    return Beside(role, MemoryRows(values, f"the {role} array"))
 
 
 def single(files: list[SourceFile]) -> SourceFile:

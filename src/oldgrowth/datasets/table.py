@@ -13,7 +13,13 @@ import pyarrow as pa
 from .. import _core
 from .base import Dataset, FloatsOrBytes
 from .columns import Columns, check_columns
-from .labels import Labels, labels_from_arrow, type_class, weights_from_arrow
+from .labels import (
+    Labels,
+    labels_from_arrow,
+    type_class,
+    weights_from_arrow,
+)
+from .odd_texts import ODD_TEXTS, OddTexts, odd_decimals
 
 
 class TablePiece:
@@ -45,6 +51,16 @@ class TablePiece:
             return None
         column = self._batch.column(name).slice(start, stop - start)
         return labels_from_arrow(column, self.first_row + start, name, self.where)
+
+    def odd_texts(self, start: int, stop: int) -> OddTexts | None:
+        name = self._columns.target
+        if name is None:
+            return None
+        if self._batch.schema.get_field_index(ODD_TEXTS) < 0:
+            return odd_decimals(self._batch.column(name).slice(start, stop - start))
+        texts = self._batch.column(ODD_TEXTS).slice(start, stop - start)
+        rows = np.flatnonzero(texts.is_valid().to_numpy(zero_copy_only=False))
+        return OddTexts(rows, texts.drop_null().to_pylist()) if len(rows) else None
 
     def weights(self, start: int, stop: int) -> npt.NDArray[np.float64] | None:
         name = self._columns.weight

@@ -21,7 +21,7 @@ class FilesDataset(TableDataset):
 
     def __init__(self, files: list[SourceFile], target: Any, features: Any, weight: Any) -> None:
         self._files = files
-        self._partitions = partition_types(files)
+        self._partitions = partition_types(files, target)
         first = files[0]
         columns: Columns | None = None
         rows: list[int | None] = []
@@ -104,21 +104,27 @@ class FilesDataset(TableDataset):
         return {"kind": self.kind, "files": [file.described() for file in self._files], **self._roles()}
 
 
-def partition_types(files: list[SourceFile]) -> dict[str, pa.DataType]:
-    """The key=value columns of the paths: whole numbers or floats if all values are such, else text."""
+def partition_types(files: list[SourceFile], target: Any) -> dict[str, pa.DataType]:
+    """The key=value columns of the paths: whole numbers or floats if all values are such, else text.
+
+    Labels are text too if two of them would be the same number, as 07 and 7.
+    """
     first = files[0]
     for file in files:
         for name in first.partition.keys() ^ file.partition.keys():
             raise DifferentFilesError(file.path, name, "is a directory key=value not as in", first.path)
-    return {name: _narrowest([file.partition[name] for file in files]) for name in first.partition}
+    return {
+        name: _narrowest([file.partition[name] for file in files], name == target) for name in first.partition
+    }
 
 
-def _narrowest(values: list[str | None]) -> pa.DataType:
-    text = pa.array(values, pa.string())
+def _narrowest(values: list[str | None], apart: bool) -> pa.DataType:
+    text = pa.array(values, pa.string()).unique()
     for kind in (pa.int64(), pa.float64()):
         try:
-            text.cast(kind)
+            numbers = text.cast(kind)
         except pa.ArrowInvalid:
             continue
-        return kind
+        if not apart or len(numbers.unique()) == len(text):
+            return kind
     return pa.string()
