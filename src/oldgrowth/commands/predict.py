@@ -39,7 +39,7 @@ class Predictions:
                 if model.classes_.dtype == object
                 else model.classes_
             )
-            self._labels = pa.array(self.classes.tolist())
+            self._labels = arrow_array(self.classes)
             self.counts = np.zeros(len(self.classes), dtype=np.int64)
         elif proba:
             raise click.UsageError("--proba is not possible: the forest predicts values, not classes.")
