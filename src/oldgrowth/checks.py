@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -52,6 +54,14 @@ def flag(name: str, value: Any) -> bool:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     raise ParameterError(name, value, "True or False")
+
+
+def path_of(name: str, value: Any) -> Path:
+    """A path, with the home directory for ~."""
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ParameterError(name, value, "a path: text that is not empty, without NUL characters")
+    return Path(text).expanduser()
 
 
 def verbosity(value: Any) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .checkpoint_dir import bytes_used
+from .checks import one_of, path_of
 from .errors import DiskTooSmallError, MemoryLimitError, ParameterError
 from .memory import READING_BYTES, human_bytes, memory_limit_of, resident_memory, size_of
 from .plan import Plan
@@ -70,15 +71,9 @@ def measured(limits: Limits, peak: int) -> Limits:
 
 
 def limits_of(params: dict[str, Any]) -> Limits:
-    store = params.get("store", "auto")
-    if store not in ("auto", "memory", "disk"):
-        raise ParameterError("store", store, "'auto', 'memory' or 'disk'")
-    paths = []
-    for name in ("spill_dir", "checkpoint_dir"):
-        try:
-            paths.append(None if params[name] is None else Path(params[name]).expanduser())
-        except TypeError as error:
-            raise ParameterError(name, params[name], "a path or None") from error
+    store = one_of("store", params.get("store", "auto"), ("auto", "memory", "disk"))
+    names = ("spill_dir", "checkpoint_dir")
+    paths = [None if params[name] is None else path_of(name, params[name]) for name in names]
     given = params.get("spill_limit", "auto")
     spill_limit = None
     if not (isinstance(given, str) and given == "auto"):

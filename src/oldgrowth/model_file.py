@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from .checks import flag, path_of
 from .errors import (
     CorruptedModelFileError,
     ModelFileError,
@@ -231,8 +232,9 @@ def load(path: str | os.PathLike[str], mmap: bool = True) -> Classifier | Regres
     >>> bool((oldgrowth.load(path).predict(X) == model.predict(X)).all())
     True
     """
+    path = path_of("path", path)
     with clear_limits:
-        return restored(path, read_model(path, mmap))
+        return restored(path, read_model(path, flag("mmap", mmap)))
 
 
 def load_for_prediction(path: str | os.PathLike[str]) -> SavedForest:

@@ -27,9 +27,11 @@ from .plan import (
     auto_trees_per_top,
     check_limits,
 )
+from .surface import listed
 
 # Counts of a bootstrap end at 15, which for this mean one row in 500,000 would pass.
 _HIGHEST_MEAN = 4
+_MOST_JOBS = 4096
 # Sums of weights, and of their squares, must stay far from where doubles end.
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e50
 
@@ -75,7 +77,12 @@ def bootstrap_mean(max_samples: Any, bootstrap: bool, n: int) -> float:
 def seed_of(random_state: Any) -> int:
     from sklearn.utils import check_random_state  # prediction from the command line does without scikit-learn
 
-    return int(check_random_state(random_state).randint(0, 2**31 - 1, dtype=np.int64))
+    try:
+        generator = check_random_state(random_state)
+    except (ValueError, TypeError) as error:
+        wanted = "None, a whole number from 0 to 2**32 - 1, or a numpy.random.RandomState"
+        raise ParameterError("random_state", random_state, wanted) from error
+    return int(generator.randint(0, 2**31 - 1, dtype=np.int64))
 
 
 def check_jobs(n_jobs: Any) -> None:
@@ -88,7 +95,7 @@ def jobs_of(n_jobs: Any) -> int:
     check_jobs(n_jobs)
     from joblib import effective_n_jobs
 
-    return int(effective_n_jobs(n_jobs))
+    return min(int(effective_n_jobs(n_jobs)), _MOST_JOBS)
 
 
 def _auto(name: str, value: Any, auto: int, low: int) -> int:
@@ -276,7 +283,11 @@ def _class_weights(given: Any, classes: npt.NDArray[Any], facts: Facts) -> tuple
     present = facts.class_rows > 0
     weights = np.ones(len(classes))
     if isinstance(given, dict):
-        weights[present] = compute_class_weight(given, classes=classes[present], y=classes[present])
+        try:
+            weights[present] = compute_class_weight(given, classes=classes[present], y=classes[present])
+        except (ValueError, TypeError) as error:
+            known = f"a dict with the labels of the target, of which there are {listed(classes.tolist())}"
+            raise ParameterError("class_weight", given, known) from error
         if not _SMALLEST_WEIGHT <= weights[present].max() <= _LARGEST_WEIGHT:
             raise ParameterError(
                 "class_weight", given, "a dict of weights that are neither huge nor all zero"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import path_of
 from ..errors import ParameterError, UnknownSourceError
 from .columns import AllBut
 
@@ -27,7 +28,7 @@ ELSEWHERE = {
 def checked_source(source: Any) -> Any:
     """The source, with paths as text; refuse what is no source at all."""
     if isinstance(source, os.PathLike | str):
-        return checked_path("source", source)
+        return _text("source", source)
     if isinstance(source, list | tuple):
         if not all(isinstance(path, os.PathLike | str) for path in source):
             other = next(item for item in source if not isinstance(item, os.PathLike | str))
@@ -35,15 +36,14 @@ def checked_source(source: Any) -> Any:
                 f"A {type(source).__name__} with a {type(other).__name__} in it",
                 "a list must hold paths; make an array of numbers with numpy.array",
             )
-        return [checked_path("source", path) for path in source]
+        return [_text("source", path) for path in source]
     return source
 
 
-def checked_path(name: str, path: Any) -> str:
-    text = os.fspath(path)
-    if not isinstance(text, str) or not text or "\0" in text:
-        raise ParameterError(name, path, "a path: text that is not empty, without NUL characters")
-    return text
+def _text(name: str, path: Any) -> str:
+    """A path as it was written: the separators of URLs are not those of files."""
+    path_of(name, path)
+    return str(os.fspath(path))
 
 
 def library_of(source: Any) -> str:
