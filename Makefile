@@ -31,6 +31,7 @@ fuzz: test-cpp
 
 torture: $(VENV)/.installed-dev
 	$(BIN)/python tests/torture/kill_resume.py --kills 50 --writes 100
+	$(BIN)/python tests/torture/faults.py
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/compare.py $(if $(DATA),--data $(DATA))

@@ -102,15 +102,29 @@ def test_a_signal_ends_a_command(tmp_path) -> None:
     assert list(spill.iterdir()) == [] and not output.exists()
 
 
+PREDICT = """
+import sys, time
+import oldgrowth.commands.predict as predict
+def late(*_):
+    print("now", flush=True)
+    time.sleep(60)
+predict.Predictions.of = late
+from oldgrowth.cli import run
+sys.exit(run(["predict", *sys.argv[1:]]))
+"""
+
+
 def test_a_signal_ends_predictions_and_removes_the_part(tmp_path) -> None:
-    x, y = make_data(100_000, 12, 3, seed=9)
-    RandomForestClassifier(40, random_state=0, max_depth=12).fit(x, y).save(tmp_path / "forest.og")
-    np.save(tmp_path / "rows.npy", np.tile(x.astype(np.float32), (20, 1)))
-    process = command("predict", tmp_path / "forest.og", tmp_path / "rows.npy", "-o", tmp_path / "out.csv")
-    wait_for(tmp_path, "out.csv.*.part", process)
+    x, y = make_data(300, 5, 3, seed=9)
+    RandomForestClassifier(4).fit(x, y).save(tmp_path / "forest.og")
+    np.save(tmp_path / "rows.npy", x)
+    paths = [tmp_path / "forest.og", tmp_path / "rows.npy", "-o", tmp_path / "out.csv"]
+    process = subprocess.Popen([sys.executable, "-c", PREDICT, *paths], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "now\n"
+    assert list(tmp_path.glob("out.csv.*.part"))
     process.send_signal(signal.SIGHUP)
-    said = process.communicate(timeout=60)[1]
-    assert process.returncode == -signal.SIGHUP, said
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGHUP
     assert sorted(path.name for path in tmp_path.iterdir()) == ["forest.og", "rows.npy"]
 
 

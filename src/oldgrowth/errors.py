@@ -510,10 +510,6 @@ class SpillFullError(SpillDirectoryError):
         )
 
 
-class LeftoverWarning(UserWarning):
-    """Files of a fit could not be removed; what was trained is not affected."""
-
-
 class DirectoryInUseError(OldgrowthError):
     """Another process works in the checkpoint directory."""
 

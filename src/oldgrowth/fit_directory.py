@@ -96,8 +96,11 @@ def clear(path: Path) -> None:
     _remove([path / name for name in made_by_fit(path)])
     _remove([path / _MARKER])
     _remove([path / _LOCK])
-    with suppress(OSError):  # somebody put something else into it
+    try:
         path.rmdir()
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # somebody put something else into it
+            raise
 
 
 def sync_directory(path: Path) -> None:
@@ -136,7 +139,8 @@ def _mark(path: Path) -> str | None:
 def _set_mark(path: Path, text: str) -> None:
     """Sets the marker, or replaces it at once."""
     marker, new = path / _MARKER, path / f"{_MARKER}.new"
-    new.unlink(missing_ok=True)
+    if os.path.lexists(new):
+        new.unlink()
     try:
         if _mark(path) is None:
             os.symlink(text, marker)

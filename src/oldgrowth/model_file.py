@@ -184,7 +184,7 @@ def write_model(path: str | os.PathLike[str], estimator: Any) -> None:
 def read_model(path: str | os.PathLike[str], mmap: bool = True) -> Model:
     """Read and check a file; with `mmap` the arrays stay in it and are read as they are needed."""
     path = Path(path).expanduser()
-    with open(path, "rb") as file:
+    with _naming(path), open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         sections = _read_header(path, file.read(PAGE), size)
         if mmap:
@@ -208,6 +208,17 @@ def read_model(path: str | os.PathLike[str], mmap: bool = True) -> Model:
     if not mmap:
         forest.check()
     return Model(forest, meta, sections, size)
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Whatever the system says of a file that it fails to read, with the name of the file."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def load(path: str | os.PathLike[str], mmap: bool = True) -> Classifier | Regressor:

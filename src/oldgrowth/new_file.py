@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+from .messages import warn
 from .signals import ended_by_signals
+from .user_warnings import LeftoverWarning
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -27,7 +30,7 @@ def _new_file(path: Path) -> Iterator[BinaryIO]:
     name = ""
     try:
         name, handle = _open_part(final)
-        with os.fdopen(handle, "w+b") as file:
+        with io.BufferedRandom(_NamedFile(handle, path)) as file:
             yield file
             _sync(file)
         os.replace(name, final)
@@ -40,7 +43,7 @@ def _new_file(path: Path) -> Iterator[BinaryIO]:
         raise
     finally:
         if name:
-            Path(name).unlink(missing_ok=True)
+            _discard(Path(name))
 
 
 def _open_part(final: Path) -> tuple[str, int]:
@@ -55,6 +58,33 @@ def _open_part(final: Path) -> tuple[str, int]:
         with contextlib.suppress(OSError):
             os.fchmod(handle, os.stat(final).st_mode & 0o777)
         return name, handle
+
+
+class _NamedFile(io.FileIO):
+    """Names the file in what goes wrong with it."""
+
+    def __init__(self, handle: int, path: Path) -> None:
+        super().__init__(handle, "r+")
+        self._path = path
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
+
+
+def _discard(part: Path) -> None:
+    """Remove what was begun; whatever that meets, the error that is seen is the one that led here."""
+    for last in (False, True):
+        try:
+            part.unlink(missing_ok=True)
+            return
+        except OSError as error:
+            if last:
+                what = f"{part} could not be removed: {error.strerror}. It holds nothing whole: remove it."
+                with contextlib.suppress(LeftoverWarning):
+                    warn(what, LeftoverWarning)
 
 
 class _SyncError(OSError):

@@ -41,3 +41,7 @@ class TaskWarning(OldgrowthWarning):
 
 class FeatureNamesWarning(OldgrowthWarning):
     """Names of features on one side only, so that columns are taken in their order."""
+
+
+class LeftoverWarning(OldgrowthWarning):
+    """Files that we made could not be removed; what was trained or written is not affected."""

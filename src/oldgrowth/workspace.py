@@ -22,13 +22,13 @@ from .errors import (
     CheckpointError,
     DamagedBlockError,
     DamagedCheckpointError,
-    LeftoverWarning,
     SpillDirectoryError,
     SpillFullError,
 )
 from .messages import warn
 from .signals import uninterrupted
 from .spill_file import OpenFiles, SpillFile
+from .user_warnings import LeftoverWarning
 
 _PREFIX = "oldgrowth-spill-"
 
@@ -109,7 +109,8 @@ class Workspace:
         """Write a small file whole or not at all, also if the machine fails."""
         temporary = self.path / f"{name}.new"
         try:
-            temporary.unlink(missing_ok=True)  # never written to: it may be another file's second name
+            if os.path.lexists(temporary):  # never written to: it may be another file's second name
+                temporary.unlink()
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             with os.fdopen(os.open(temporary, flags, 0o600), "wb") as out:
                 out.write(data)

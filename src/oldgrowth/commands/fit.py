@@ -12,11 +12,11 @@ from rich.console import Console
 from ..checkpoint_dir import clear_lasting
 from ..datasets.base import Dataset
 from ..datasets.labels import CodedLabels
-from ..errors import DataError
+from ..errors import DataError, DirectoryInUseError, SpillDirectoryError
 from ..memory import human_bytes
 from ..messages import warn
 from ..text import counted
-from ..user_warnings import TaskWarning
+from ..user_warnings import LeftoverWarning, TaskWarning
 from .parameters import check_known, estimator_class
 from .show import plain, print_json, report_facts, stage_table
 from .sources import Source, refuse_a_source
@@ -70,8 +70,16 @@ def run_fit(
     model.fit(data)
     model.set_params(verbose=0).save(output)  # whoever loads it did not ask to see progress
     if model.checkpoint_dir is not None:
-        clear_lasting(Path(model.checkpoint_dir).expanduser())
+        _clear(Path(model.checkpoint_dir).expanduser())
     _show(model, data, target, output, as_json, console)
+
+
+def _clear(checkpoint: Path) -> None:
+    """The forest is saved: whatever happens to the checkpoint now is worth a warning, no more."""
+    try:
+        clear_lasting(checkpoint)
+    except (SpillDirectoryError, DirectoryInUseError) as error:
+        warn(f"The checkpoint in {checkpoint} could not be removed: {error}", LeftoverWarning)
 
 
 def look_at_target(data: Dataset, task: str) -> Target:
