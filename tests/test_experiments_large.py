@@ -19,9 +19,9 @@ import big_data  # noqa: E402
 import billion  # noqa: E402
 import runner as experiments_runner  # noqa: E402
 import small_data  # noqa: E402
-import trials  # noqa: E402
 
 import physics  # noqa: E402
+import trials  # noqa: E402
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -26,11 +26,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from runner import HERE, Options, Runner, mean_and_spread, parse
 from top_settings import PAPERS, papers_size, top_settings
-from trials import Limits, Results, finished, measured_within, take_turns
 
 import imagery
 from datasets import MissingDataError, landsat
 from journal import Run
+from trials import Limits, Results, finished, measured_within, take_turns
 
 WORKER = HERE / "big_worker.py"
 TREES = 12

@@ -26,13 +26,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from runner import Options, Runner, mean_and_spread, parse
-from trials import Limits, Results, finished, measured_within, take_turns
 
 from compare import WORKER
 from datasets import COVTYPE_TRAIN, MissingDataError, Split, covtype
 from journal import Run
 from physics import HIGGS, SUSY, Collisions
 from rivals import AS_YDF, ONE_BUCKET, RIVALS, installed
+from trials import Limits, Results, finished, measured_within, take_turns
 
 RIVAL_MODELS = ("scikit-learn", "scikit-learn-intelex", "ydf", "ranger", "h2o depth 20")
 MEMORY = 16 * 10**9  # as the machine of the paper has

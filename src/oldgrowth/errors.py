@@ -483,7 +483,7 @@ class FailedBatchError(DataError):
     """The iterator of a callable raised an error."""
 
     def __init__(self, number: int, error: BaseException) -> None:
-        super().__init__(f"The callable failed at batch {number}: {type(error).__name__}: {error}")
+        super().__init__(f"The callable failed at batch {number}: {type(error).__name__}: {error}.")
 
 
 class OnceOnlyError(DataError):

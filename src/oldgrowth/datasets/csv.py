@@ -125,6 +125,11 @@ class CSVDataset(FilesDataset):
             others.update(set(names).difference(features))
         return [name for name in names if name not in others]
 
+    def _first_line(self, file: SourceFile) -> str:
+        with closing(self._stream(file)) as stream:
+            begin = bytes(stream.read(1 << 16))
+        return begin.decode(self._options.encoding or "utf-8", "replace").splitlines()[0]
+
     def _check_numbers(self, file: SourceFile, name: str) -> None:
         """A column that begins with a number is one of numbers: name the line that is none, not the type."""
         try:
@@ -211,6 +216,8 @@ class CSVDataset(FilesDataset):
             raise error
         what = " ".join(row[2].split())
         if column is None:
+            if "Expected 1 columns" in what and self._has_header:
+                self._check_header(file, [self._first_line(file)])
             raise BrokenLineError(file.path, int(row[1]), what) from error
         name = self._name(file, types, int(column[1]))
         comma = COMMA.search(what)

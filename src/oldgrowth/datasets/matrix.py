@@ -135,7 +135,9 @@ class MatrixDataset(Dataset):
             return
         if beside.column is not None and not 0 <= beside.column < self._x.shape[1]:
             raise ParameterError(
-                "target or weight", beside.column, f"a column of X, which has {self._x.shape[1]} of them"
+                "target" if beside is self._y else "weight",
+                beside.column,
+                f"a column of X, which has {self._x.shape[1]} of them",
             )
         if beside.rows is not None:
             if is_same_array(beside.rows, self._x):

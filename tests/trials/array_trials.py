@@ -1,0 +1,251 @@
+"""Arrays and data frames given to estimators."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from trial import NAMES, Trial, X, Y, classifier, frame, opens, regressor
+
+from oldgrowth import errors, open_dataset
+
+TEXT = frame(b="red", c=pd.Timestamp("2020-01-01"))[NAMES]
+LABELS = np.where(Y, "wet", "dry")
+
+
+def fits(name, x, y=Y, model=classifier, **parameters):
+    return Trial(f"fit {name}", lambda: model(**parameters).fit(x, y).predict(x).shape, result=(len(y),))
+
+
+def fit_refused(name, x, *words, y=Y, error=errors.DataError, model=classifier, weight=None):
+    return Trial(f"fit {name}", lambda: model().fit(x, y, weight), error=error, words=words)
+
+
+def used(name, call, *words, error=errors.DataError):
+    """What is done with a forest that was fitted on arrays."""
+    return Trial(name, lambda: call(classifier().fit(X, Y)), error=error, words=words)
+
+
+def named(name, x, *words, error=errors.DataError):
+    """What is predicted by a forest that was fitted on a frame."""
+    return Trial(
+        f"predict {name}",
+        lambda: classifier().fit(frame()[NAMES], Y).predict(x),
+        error=error,
+        words=words,
+    )
+
+
+def dataset():
+    return open_dataset(np.c_[X, Y], target=3)
+
+
+TRIALS = [
+    fits("float32", X),
+    fits("float64", X.astype(float)),
+    fits("Fortran order", np.asfortranarray(X)),
+    fits("a view with steps", np.repeat(X, 2, axis=1)[:, ::2]),
+    fits("bytes", (X * 10).astype(np.int8)),
+    fits("bools", X > 0),
+    fits("objects that are numbers", X.astype(object)),
+    fits("lists", X.tolist()),
+    fits("missing values", np.where(X > 1, np.nan, X)),
+    fits("a pandas frame", frame()[NAMES]),
+    fits("a frame with names that are numbers", pd.DataFrame(X)),
+    fits("a frame of categories that are numbers", frame(b=pd.Categorical([1, 2] * 20))[NAMES]),
+    fits("a polars frame", pl.DataFrame(X, schema=NAMES)),
+    fits("an Arrow table", pa.table({name: X[:, i] for i, name in enumerate(NAMES)})),
+    fits("text labels", X, LABELS),
+    fits("bool labels", X, Y > 0),
+    fits("labels as objects", X, LABELS.astype(object)),
+    fits("labels in a series", X, pd.Series(LABELS)),
+    fits("labels in a column", X, Y[:, None]),
+    fits("a regression", X, X[:, 0], regressor),
+    fits("a regression of ints", X, Y, regressor),
+    fits("one class", X, np.zeros(40, int)),
+    fit_refused(
+        "text columns of a frame", TEXT, "'b'", "'red'", "'c'", "datetime", error=errors.NotNumbersError
+    ),
+    fit_refused("text columns, regression", TEXT, "'b'", "'c'", model=regressor),
+    fit_refused("text columns of polars", pl.from_pandas(TEXT), "'b'", "'red'", "'c'"),
+    fit_refused("a text column of Arrow", pa.table({"a": X[:, 0], "b": ["x"] * 40}), "'b'", "'x'"),
+    fit_refused("categories that are text", frame(b=pd.Categorical(["u", "v"] * 20))[NAMES], "'b'", "'u'"),
+    fit_refused("text in an array", np.array([["1", "red"]] * 40), "1 (text: 'red' in row 0)"),
+    fit_refused(
+        "text in an array of objects", np.array([[1, "red"]] * 40, dtype=object), "Column 1", "'red'"
+    ),
+    fit_refused("dicts in a frame", frame(b=[{}] * 40)[NAMES], "'b'", "dict"),
+    fit_refused("lists in a frame", frame(b=[[1]] * 40)[NAMES], "'b'"),
+    fit_refused("dates", np.zeros((40, 2), "M8[s]"), "datetime64"),
+    fit_refused("durations", np.zeros((40, 2), "m8[s]"), "timedelta64"),
+    fit_refused("complex numbers", X.astype(complex), "Complex", "complex"),
+    fit_refused(
+        "whole numbers of 128 bits",
+        pl.DataFrame({"a": pl.Series([1] * 40, dtype=pl.Int128), "b": X[:, 0]}),
+        "'a'",
+        "Int128",
+    ),
+    fit_refused("rows of different lengths", [[1, 2], [3]], "different lengths", y=[0, 1]),
+    fit_refused("one dimension", X[:, 0], "1D", "reshape"),
+    fit_refused("three dimensions", X[None], "dim 3"),
+    fit_refused("infinity", np.where(X > 1, np.inf, X), "row", "infinity"),
+    fit_refused("no rows", X[:0], "0 sample", y=Y[:0]),
+    fit_refused("no columns", X[:, :0], "0 feature"),
+    fit_refused("a frame without columns", pd.DataFrame(index=range(40)), "X"),
+    *(
+        fit_refused(f"X {value!r}", value, "X=", "array or a data frame")
+        for value in (None, 3, float("nan"), {"a": [1]}, {1}, b"x", True)
+    ),
+    fit_refused("a path", "train.csv", "open_dataset('train.csv'"),
+    fit_refused("a function", lambda: iter([]), "open_dataset(function)"),
+    fit_refused("a LazyFrame", pl.DataFrame(X).lazy(), "open_dataset(frame"),
+    fit_refused(
+        "labels of different kinds",
+        X,
+        "different kinds",
+        "numbers",
+        "text",
+        y=np.array([1, "a"] * 20, dtype=object),
+    ),
+    fit_refused("a missing label", X, "row 1", "missing", y=np.array(["a", None] * 20, dtype=object)),
+    fit_refused("labels that are not whole", X, "continuous", y=X[:, 0]),
+    fit_refused("NaN labels", X, "NaN", y=np.full(40, np.nan)),
+    fit_refused("no labels", X, "y", "None", y=None),
+    fit_refused("too few labels", X, "[40, 5]", y=Y[:5]),
+    fit_refused("labels of two columns", X, "y has 3 columns", y=X.astype(int)),
+    fit_refused("the name of a column as y", X, "y='label'", "open_dataset", y="label"),
+    fit_refused("a dict as y", X, "y={}", y={}),
+    fit_refused("a number as y", X, "y=3", y=3),
+    fit_refused("text values, regression", X, "text", "'wet'", y=LABELS, model=regressor),
+    fit_refused(
+        "mixed values, regression",
+        X,
+        "'q'",
+        "row 1",
+        y=np.array([1, "q"] * 20, dtype=object),
+        model=regressor,
+    ),
+    fit_refused("dates as values", X, "datetime", y=np.zeros(40, "M8[s]"), model=regressor),
+    *(
+        fit_refused(f"weights {kind}", X, "weight", weight=value)
+        for kind, value in (
+            ("text", ["a"] * 40),
+            ("a dict", {}),
+            ("a word", "a"),
+            ("too few", [1.0]),
+            ("of two columns", X),
+            ("NaN", np.full(40, np.nan)),
+            ("negative", -np.ones(40)),
+        )
+    ),
+    used("predict too few columns", lambda m: m.predict(X[:, :2]), "2 features", "3"),
+    used(
+        "predict text",
+        lambda m: m.predict([["a", "b", "c"]]),
+        "'a'",
+        "'b'",
+        "'c'",
+        error=errors.NotNumbersError,
+    ),
+    used("predict one row without its dimension", lambda m: m.predict(X[0]), "reshape"),
+    used("predict nothing", lambda m: m.predict(None), "X=None"),
+    used("predict a path", lambda m: m.predict("test.csv"), "open_dataset('test.csv'"),
+    used("predict_proba text", lambda m: m.predict_proba(TEXT), "'b'", "'c'"),
+    used("apply text", lambda m: m.apply(TEXT), "'b'", "'c'"),
+    used(
+        "predict a dataset of other columns", lambda m: m.predict(open_dataset(X[:, :2])), "2 features", "3"
+    ),
+    used("score without labels", lambda m: m.score(X), "y"),
+    used("score text after numbers", lambda m: m.score(X, LABELS), "text"),
+    used("score a dataset and y", lambda m: m.score(dataset(), Y), "y"),
+    used("score a dataset and weights", lambda m: m.score(dataset(), None, Y), "sample_weight"),
+    used("score a dataset without a target", lambda m: m.score(open_dataset(X)), "target"),
+    used(
+        "voting that there is not",
+        lambda m: m.set_params(voting="banana").predict(X),
+        "voting='banana'",
+        error=errors.ParameterError,
+    ),
+    used(
+        "a memory limit that is none",
+        lambda m: m.set_params(memory_limit="much").predict(X),
+        "memory_limit",
+        error=errors.ParameterError,
+    ),
+    used(
+        "jobs that are none",
+        lambda m: m.set_params(n_jobs=0).predict(X),
+        "n_jobs",
+        error=errors.ParameterError,
+    ),
+    named("columns in another order", frame()[["b", "a", "c"]], "same order"),
+    named("a column too many", frame(), "y"),
+    named("a text column", frame(b="red")[NAMES], "'b'", "'red'"),
+    Trial(
+        "score a regression on text",
+        lambda: regressor().fit(X, Y).score(X, LABELS),
+        error=errors.DataError,
+        words=("text",),
+    ),
+    Trial(
+        "score a regression on a dataset of text",
+        lambda: regressor().fit(X, Y).score(open_dataset(X, target=LABELS)),
+        error=errors.DataError,
+        words=("text",),
+    ),
+    Trial(
+        "fit a dataset and y",
+        lambda: classifier().fit(dataset(), Y),
+        error=errors.DataError,
+        words=("y", "dataset"),
+    ),
+    Trial(
+        "fit a dataset without a target",
+        lambda: classifier().fit(open_dataset(X)),
+        error=errors.DataError,
+        words=("target",),
+    ),
+    Trial(
+        "a grid search on a dataset",
+        lambda: GridSearchCV(classifier(), {"max_depth": [1]}).fit(dataset()),
+        error=errors.DataError,
+        words=("GridSearchCV", "arrays"),
+    ),
+    Trial(
+        "cross validation of a dataset",
+        lambda: cross_val_score(classifier(), dataset()),
+        error=errors.DataError,
+        words=("cross_val_score",),
+    ),
+    Trial(
+        "splitting a dataset",
+        lambda: train_test_split(dataset()),
+        error=errors.DataError,
+        words=("train_test_split",),
+    ),
+    Trial(
+        "a pipeline on a dataset",
+        lambda: make_pipeline(StandardScaler(), classifier()).fit(dataset()),
+        error=errors.DataError,
+        words=("pipelines",),
+    ),
+    Trial(
+        "a grid search on arrays",
+        lambda: GridSearchCV(classifier(), {"max_depth": [1, 2]}, cv=2).fit(X, Y).best_score_ > 0,
+        result=True,
+    ),
+    Trial(
+        "a pipeline on arrays",
+        lambda: make_pipeline(StandardScaler(), classifier()).fit(X, Y).score(X, Y) > 0.5,
+        result=True,
+    ),
+    Trial(
+        "an array opened with its target",
+        opens(np.c_[X, Y], target=3),
+        result=(X[0].tolist(), float(Y[0]), 40),
+    ),
+]
