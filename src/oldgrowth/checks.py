@@ -64,5 +64,13 @@ def path_of(name: str, value: Any) -> Path:
     return Path(text).expanduser()
 
 
+def file_path_of(name: str, value: Any) -> Path:
+    """The path of a file to write."""
+    path = path_of(name, value)
+    if not path.name or path.is_dir():
+        raise ParameterError(name, value, "the path of a file, and this is a directory")
+    return path
+
+
 def verbosity(value: Any) -> int:
     return int(value) if isinstance(value, bool | np.bool_) else whole("verbose", value, 0)

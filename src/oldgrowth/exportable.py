@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from .checks import path_of
+from .checks import file_path_of
 from .export_onnx import onnx_model
 from .export_treelite import treelite_model
 from .model_file import write_model
@@ -40,7 +40,7 @@ class Exportable:
         array([0, 1, 2])
         """
         check_is_fitted(self, "forest_")
-        write_model(path_of("path", path), self)
+        write_model(file_path_of("path", path), self)
 
     def to_sklearn(self) -> Any:
         """The same forest as a fitted scikit-learn estimator, for the tools that want one.
@@ -105,4 +105,4 @@ class Exportable:
         onnx.ModelProto
         """
         check_is_fitted(self, "forest_")
-        return onnx_model(self, None if path is None else path_of("path", path))
+        return onnx_model(self, None if path is None else file_path_of("path", path))

@@ -27,6 +27,8 @@ def on_command_line(name: str, value: Any = _NO_VALUE) -> str:
         return f"--{option}"
     if value is False:
         return f"--no-{option}"
+    if isinstance(value, dict) and name == "types":
+        return " ".join(f"--{option} {column}={kind}" for column, kind in value.items())
     return f"--{option} {short(value)}"
 
 
