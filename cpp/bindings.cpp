@@ -376,6 +376,13 @@ void bind_forest(nb::module_& m) {
           },
           "Check all trees that were not used yet.")
       .def(
+          "prediction_bytes",
+          [](const OwnedForest& self, bool evict) {
+            const PredictionBytes bytes = prediction_bytes(self.forest, evict);
+            return nb::make_tuple(bytes.row, bytes.thread);
+          },
+          "evict"_a, "What a thread takes while it predicts: for each row, and beside that.")
+      .def(
           "predict_sums",
           [](const OwnedForest& self, In2<float> x, bool may_miss, bool hard, bool let_go, Out2<double> sums) {
             require(x.shape(1) == self.forest.n_features && sums.shape(0) == x.shape(0) &&

@@ -257,4 +257,24 @@ void apply(const Forest& forest, const RowsIn& rows, std::int64_t* leaves) {
   });
 }
 
+PredictionBytes prediction_bytes(const Forest& forest, bool evict) {
+  std::size_t nodes = 0, rows = 0, buckets = 0;
+  for (std::size_t b = 0; b + 1 < forest.node_start.size(); ++b) {
+    nodes = std::max<std::size_t>(nodes, forest.node_start[b + 1] - forest.node_start[b]);
+    rows = std::max<std::size_t>(rows, forest.table_start[b + 1] - forest.table_start[b]);
+  }
+  for (std::size_t t = 0; t < forest.n_tops(); ++t) {
+    nodes = std::max<std::size_t>(nodes, forest.top_start[t + 1] - forest.top_start[t]);
+    buckets = std::max<std::size_t>(buckets, forest.bucket_start[t + 1] - forest.bucket_start[t]);
+  }
+  const std::size_t tops_at_once = evict ? 1 : std::min(kTrees, forest.n_tops());
+  const std::size_t votes = forest.n_classes > 0 ? (forest.n_classes + 7) / 8 * sizeof(std::uint64_t) : 0;
+  std::size_t thread = kTrees * std::min(nodes, kMostOpenNodes) * sizeof(OpenNode) +
+                       kBlock * kTrees * sizeof(std::uint32_t) + (buckets + 1) * sizeof(std::size_t) +
+                       (forest.n_features + 1) * kColumn * sizeof(float);
+  // Pages of the trees that rows are taken through, and what the system maps around them.
+  if (evict) thread += kTrees * (nodes * sizeof(Node) + rows * forest.outputs() * sizeof(float)) + 4 * kAround;
+  return {(tops_at_once + 1) * sizeof(std::uint32_t) + votes, thread};
+}
+
 }  // namespace oldgrowth

@@ -24,6 +24,12 @@ struct RowsIn {
 // do not change a sum.
 void predict_sums(const Forest& forest, const RowsIn& rows, bool hard, double* sums);
 
+// What a thread takes while it predicts: for each row, and beside that.
+struct PredictionBytes {
+  std::size_t row, thread;
+};
+PredictionBytes prediction_bytes(const Forest& forest, bool evict);
+
 // For each row and tree, the number of its leaf among all nodes of the tree; `leaves` is n x n_trees.
 void apply(const Forest& forest, const RowsIn& rows, std::int64_t* leaves);
 

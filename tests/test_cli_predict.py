@@ -200,15 +200,15 @@ def test_what_fails_on_the_way_leaves_the_old_file(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    means, calls = sources.Predictor.means, []
+    predict_means, calls = sources.predict_means, []
 
-    def fail_late(self: Any, x: Any) -> Any:
+    def fail_late(forest: Any, hard: bool, x: Any, *more: Any) -> Any:
         calls.append(len(x))
         if len(calls) == 3:
             raise error
-        return means(self, x)
+        return predict_means(forest, hard, x, *more)
 
-    monkeypatch.setattr(sources.Predictor, "means", fail_late)
+    monkeypatch.setattr(sources, "predict_means", fail_late)
     out = tmp_path / f"out{suffix}"
     out.write_bytes(b"something old")
     arguments = [

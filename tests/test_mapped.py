@@ -6,6 +6,7 @@ import hashlib
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 import oldgrowth
 from helpers import make_data
-from oldgrowth import streaming
+from oldgrowth import base, batch_predict
 from oldgrowth.model_file import read_model
 
 READER = """
@@ -69,7 +70,9 @@ def test_a_forest_larger_than_the_limit_is_let_go_bucket_by_bucket(
     whole.set_params(bucket_size=5000, random_state=0).fit(x, rng.integers(0, 50, len(x)))
     whole.save(path)
     size = read_model(path).forest.nbytes
-    monkeypatch.setattr(streaming, "_ALWAYS_FITS", size // 4)
+    monkeypatch.setattr(batch_predict, "_ALWAYS_FITS", size // 4)
+    # The process is larger than this limit before it predicts anything.
+    monkeypatch.setattr(base, "plan_batches", partial(batch_predict.plan_batches, refuse=False))
     data: Any = oldgrowth.open_dataset(lambda: iter([(x, None)]))
     for limit, largest in ((size, 0.3), ("auto", 2.0)):
         mapped = oldgrowth.load(path).set_params(memory_limit=limit)

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils import check_X_y, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .array_rows import ArrayRows
+from .batch_predict import (
+    BatchPredictor,
+    Kernel,
+    Needs,
+    columns_for,
+    gathered,
+    plan_array,
+    plan_batches,
+    targets_of,
+)
 from .checks import hard_votes, verbosity
 from .datasets.base import Batch, Dataset
 from .datasets.labels import kept_apart
@@ -24,23 +34,24 @@ from .forest import Forest
 from .inputs import check_numbers, check_target, explained, refuse_other_sources
 from .labels import numbers_of
 from .means import limits_of
-from .memory import check_memory_limit
+from .memory import check_memory_limit, memory_limit_of
 from .narrow_frame import narrow_frame
 from .oob_scores import OobScorer
 from .parameter_names import refuse_unknown
 from .params import Planner, check_jobs, jobs_of
-from .predict import ROWS_WORTH_A_THREAD, apply, predict_sums
+from .predict import ROWS_WORTH_A_THREAD, apply, predict_means
 from .progress import Callback, Observers
 from .refit import whole_or_not_at_all
 from .report import FitReport
-from .scores import refuse_other_kinds
+from .scores import Errors, refuse_other_kinds
 from .streamed_rows import StreamedRows
-from .streaming import columns_for, must_let_go, predict_batches, room_for, targets_of
 from .system_limits import clear_about_limits
 from .training_rows import TrainingRows
 
 # For scikit-learn's validation: numbers stay in the type they have, and missing ones are welcome.
 _AS_IT_IS: dict[str, Any] = {"dtype": "numeric", "ensure_all_finite": False}
+# Of a row that is scored: its target, prediction, weight, and what is computed from them.
+_SCORED_BYTES = 96
 
 
 class _ForestBase(Exportable, BaseEstimator):
@@ -73,19 +84,9 @@ class _ForestBase(Exportable, BaseEstimator):
     @clear_about_limits
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
         """The number of the leaf that each row reaches in each tree, of shape (n_samples, n_estimators)."""
-        self._check_use()
-        if isinstance(X, Dataset):
-            check_is_fitted(self, "forest_")
-            dataset = columns_for(X, self.n_features_in_, self._names())
-            room = room_for(self.forest_, self.memory_limit)
-            batches = dataset.batches(room.rows)
-            parts = [
-                apply(self.forest_, batch.x, self._jobs(len(batch.x)), None, room.let_go) for batch in batches
-            ]
-            return np.concatenate(parts)
-        x = self._check_rows(X)
-        let_go = must_let_go(self.forest_, self.memory_limit)
-        return apply(self.forest_, x, self._jobs(len(x)), self._names(), let_go)
+        check_is_fitted(self, "forest_")
+        row_bytes = 8 * self.forest_.n_trees
+        return self._gathered(X, partial(apply, self.forest_), lambda leaves: leaves, row_bytes, row_bytes)
 
     def _check_use(self) -> None:
         """Refuse bad values of what predictions depend on, even where these rows do not need them."""
@@ -125,21 +126,50 @@ class _ForestBase(Exportable, BaseEstimator):
             and self._names() is None
         )
 
-    def _sums(self, X: Any, hard: bool = False) -> npt.NDArray[np.float64]:
+    def _gathered(
+        self,
+        X: Any,
+        kernel: Kernel,
+        finish: Callable[[npt.NDArray[Any]], npt.NDArray[Any]],
+        row_bytes: int,
+        kept_bytes: int,
+    ) -> npt.NDArray[Any]:
+        """What `finish` makes of the kernel's results for all rows.
+
+        The kernel's results take `row_bytes` for each row of a batch, what is made of them `kept_bytes`.
+        """
         self._check_use()
         if isinstance(X, Dataset):
-            return np.concatenate([sums for _, sums in self._summed(X, hard)])
+            held = kept_bytes * (X.n_rows or 0)
+            found = self._by_batch(X, kernel, Needs(row_bytes, kept_bytes, held))
+            return gathered((finish(made) for _, made in found), X.n_rows)
         x = self._check_rows(X)
-        let_go = must_let_go(self.forest_, self.memory_limit)
-        return predict_sums(self.forest_, x, self._jobs(len(x)), hard, self._names(), let_go)
+        jobs = self._jobs(len(x))
+        needs = Needs(row_bytes, kept_bytes, kept_bytes * len(x), n_rows=len(x))
+        plan = plan_array(self.forest_, len(x), self.memory_limit, jobs, needs)
+        predictor = BatchPredictor(kernel, jobs, plan, self._names())
+        return gathered((finish(made) for made in predictor.of_array(x)), len(x))
 
-    def _summed(self, dataset: Dataset, hard: bool) -> Iterator[tuple[Batch, npt.NDArray[np.float64]]]:
-        """The batches of a dataset, each with the sums over the trees."""
-        check_is_fitted(self, "forest_")
+    def _by_batch(
+        self, dataset: Dataset, kernel: Kernel, needs: Needs
+    ) -> Iterator[tuple[Batch, npt.NDArray[Any]]]:
+        """The batches of a dataset with the kernel's results."""
         self._check_use()
         dataset = columns_for(dataset, self.n_features_in_, self._names())
-        room = room_for(self.forest_, self.memory_limit)
-        return predict_batches(self.forest_, dataset, room, jobs_of(self.n_jobs), hard)
+        jobs = jobs_of(self.n_jobs)
+        limit = memory_limit_of(self.memory_limit)
+        plan = plan_batches(self.forest_, limit, jobs, needs.with_reading(dataset))
+        return BatchPredictor(kernel, jobs, plan).of_dataset(dataset)
+
+    def _predicting(self) -> Kernel:
+        """Gives for each row the mean over the trees: probabilities of the classes, or a value."""
+        check_is_fitted(self, "forest_")
+        return partial(predict_means, self.forest_, hard_votes(self))
+
+    def _predicted(self, dataset: Dataset) -> Iterator[tuple[Batch, npt.NDArray[np.float64]]]:
+        """The batches of a dataset, each with the means over the trees, to be scored."""
+        predicting = self._predicting()
+        return self._by_batch(dataset, predicting, Needs(8 * self.forest_.n_outputs, _SCORED_BYTES))
 
     def _check_training_data(
         self, X: Any, y: Any, sample_weight: Any, numeric: bool
@@ -251,22 +281,22 @@ class Classifier(ClassifierMixin, _ForestBase):
     @clear_about_limits
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """The mean over the trees of each class's share in the leaf, or share of votes if voting='hard'."""
-        sums = self._sums(X, hard_votes(self))
-        return sums / self.forest_.n_trees
+        predicting = self._predicting()
+        row_bytes = 8 * self.forest_.n_outputs
+        return self._gathered(X, predicting, lambda means: means, row_bytes, row_bytes)
 
     def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """The logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            probabilities = self.predict_proba(X)
+            return np.log(probabilities, out=probabilities)
 
     @clear_about_limits
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of the highest probability for each row."""
-        hard = hard_votes(self)
-        if isinstance(X, Dataset):
-            best = np.concatenate([sums.argmax(axis=1) for _, sums in self._summed(X, hard)])
-        else:
-            best = self._sums(X, hard).argmax(axis=1)
+        predicting = self._predicting()
+        row_bytes, kept_bytes = 8 * self.forest_.n_outputs, 8 + self.classes_.itemsize
+        best = self._gathered(X, predicting, lambda means: means.argmax(axis=1), row_bytes, kept_bytes)
         return self.classes_.take(best)
 
     @clear_about_limits
@@ -280,11 +310,11 @@ class Classifier(ClassifierMixin, _ForestBase):
         _refuse_with_a_dataset(y, sample_weight)
         right = total = 0.0
         classes = {label: i for i, label in enumerate(self.classes_.tolist())}
-        for batch, sums in self._summed(X, hard_votes(self)):
-            weights = np.ones(len(sums)) if batch.weights is None else batch.weights
+        for batch, means in self._predicted(X):
+            weights = np.ones(len(means)) if batch.weights is None else batch.weights
             labels = targets_of(batch, X)
             refuse_other_kinds(labels, self.classes_)
-            hit = numbers_of(labels, classes) == sums.argmax(axis=1)
+            hit = numbers_of(labels, classes) == means.argmax(axis=1)
             right, total = right + float(weights[hit].sum()), total + float(weights.sum())
         if total == 0:
             raise DataError("There is no row to score: all weights are zero.")
@@ -327,8 +357,7 @@ class Regressor(RegressorMixin, _ForestBase):
     @clear_about_limits
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
         """The mean of the trees' values for each row."""
-        sums = self._sums(X)
-        return sums[:, 0] / self.forest_.n_trees
+        return self._gathered(X, self._predicting(), lambda means: means[:, 0], 8, 8)
 
     @clear_about_limits
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -338,15 +367,12 @@ class Regressor(RegressorMixin, _ForestBase):
             refuse_other_kinds(_given(y, "values"))
             return float(super().score(X, y, sample_weight))
         _refuse_with_a_dataset(y, sample_weight)
-        guesses, targets, weights = [], [], []
-        for batch, sums in self._summed(X, hard=False):
-            guesses.append(sums[:, 0] / self.forest_.n_trees)
-            targets.append(targets_of(batch, X))
-            refuse_other_kinds(targets[-1])
-            weights.append(np.ones(len(sums)) if batch.weights is None else batch.weights)
-        return float(
-            r2_score(*map(np.concatenate, (targets, guesses)), sample_weight=np.concatenate(weights))
-        )
+        errors = Errors()
+        for batch, means in self._predicted(X):
+            targets = targets_of(batch, X)
+            refuse_other_kinds(targets)
+            errors.add(targets, means[:, 0], batch.weights)
+        return float(errors.scores()["r2"])
 
 
 def store_params(estimator: BaseEstimator, params: dict[str, Any]) -> None:

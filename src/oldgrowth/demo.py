@@ -14,12 +14,13 @@ from rich.console import Console
 from rich.table import Table
 
 from .commands.show import stage_table
-from .commands.sources import Predictor
 from .datasets import open_dataset
 from .datasets.base import Dataset
 from .estimators import RandomForestClassifier, SubsetForestClassifier
 from .memory import human_bytes, peak_memory
+from .params import jobs_of
 from .picture import save_picture
+from .predict import predict_sums
 from .report import FitReport
 from .scene import Bools, Labels, Scene, patches_of_lines
 from .scene_files import TARGET, SceneFiles, make_scene_files, strips
@@ -122,15 +123,14 @@ def memory_sentence(rows: int, limit: int, peak: int, store: str) -> str:
 
 def _whole_maps(scene: Scene, models: Sequence[Any]) -> list[Labels]:
     """Predict all pixels with each model, some lines at a time; the next lines are made ready meanwhile."""
-    predictors = [Predictor(model) for model in models]
     maps = [np.empty(scene.shape, dtype=np.uint8) for _ in models]
     lines = strips(scene.shape, _PIXELS_AT_A_TIME)
     ready = ((slice(first, last), patches_of_lines(scene.bands, first, last)) for first, last in lines)
     with closing(read_ahead(ready)) as parts:
         for part, rows in parts:
-            for model, predictor, predicted in zip(models, predictors, maps, strict=True):
-                best = predictor.means(rows).argmax(axis=1)
-                predicted[part] = model.classes_.take(best).reshape(-1, scene.shape[1])
+            for model, predicted in zip(models, maps, strict=True):
+                sums = predict_sums(model.forest_, False, rows, jobs_of(model.n_jobs))
+                predicted[part] = model.classes_.take(sums.argmax(axis=1)).reshape(-1, scene.shape[1])
     return maps
 
 

@@ -108,6 +108,11 @@ class Forest:
         with self._found_damage():
             self._core.check()
 
+    def prediction_bytes(self, evict: bool) -> tuple[int, int]:
+        """What a thread takes while it predicts: for each row, and beside that."""
+        row, thread = self._core.prediction_bytes(evict)
+        return row, thread
+
     def predict_sums(
         self,
         x: npt.NDArray[np.float32],

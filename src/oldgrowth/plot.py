@@ -13,13 +13,12 @@ import numpy.typing as npt
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from . import text
-from .checks import hard_votes
+from .batch_predict import targets_of
 from .datasets.base import Dataset
 from .errors import DataError, MissingExtraError, NoBucketRowsError, ParameterError
 from .fitted_models import drawable, feature_names, forest_in
 from .report import KEPT_BUCKETS
-from .scores import Confusion, refuse_other_kinds
-from .streaming import targets_of
+from .scores import MOST_IN_MATRIX, Confusion, refuse_other_kinds
 from .tree_layout import TreeLayout, lay_out
 
 _LEAF, _OVER, _BAR = "#3f8f55", "#d9822b", "#3f7f93"
@@ -168,6 +167,8 @@ def confusion(forest: Any, X: Any, y: Any = None, normalize: bool = True, ax: An
     """
     counted = _confusion(forest, X, y)
     k, matrix = len(counted.classes), counted.matrix
+    if matrix is None:
+        raise DataError(f"{k:,} classes are too many for a matrix: at most {MOST_IN_MATRIX:,} can be drawn.")
     values = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1) if normalize else matrix
     side = float(np.clip(0.55 * k + 2.2, 4, 9))
     ax = _axes(ax, (side + 0.9, side))
@@ -331,10 +332,10 @@ def _confusion(model: Any, X: Any, y: Any) -> Confusion:
             raise DataError(
                 f"A {type(model).__name__} does not predict datasets: give X and y as arrays or data frames."
             )
-        for batch, sums in forest._summed(X, hard_votes(forest)):
+        for batch, means in forest._predicted(X):
             labels = targets_of(batch, X)
             refuse_other_kinds(labels, forest.classes_)
-            counted.add(labels, sums.argmax(axis=1))
+            counted.add(labels, means.argmax(axis=1))
         return counted
     if y is None:
         raise DataError("y is missing: a confusion matrix needs the labels of the rows.")

@@ -45,9 +45,9 @@ def _over_rows(
 
 def predict_sums(
     forest: Forest,
+    hard: bool,
     x: npt.NDArray[np.generic],
     n_jobs: int,
-    hard: bool = False,
     names: npt.NDArray[np.object_] | None = None,
     let_go: bool = False,
 ) -> npt.NDArray[np.float64]:
@@ -61,6 +61,20 @@ def predict_sums(
         forest.predict_sums(rows, missing, hard, let_go, sums[part])
 
     _over_rows(x, n_jobs, work, names, let_go)
+    return sums
+
+
+def predict_means(
+    forest: Forest,
+    hard: bool,
+    x: npt.NDArray[np.generic],
+    n_jobs: int,
+    names: npt.NDArray[np.object_] | None = None,
+    let_go: bool = False,
+) -> npt.NDArray[np.float64]:
+    """For each row the mean over the trees."""
+    sums = predict_sums(forest, hard, x, n_jobs, names, let_go)
+    sums /= forest.n_trees
     return sums
 
 

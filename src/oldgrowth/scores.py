@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Number
 from typing import Any
 
@@ -13,6 +14,9 @@ from .errors import DataError
 from .labels import numbers_of, told_apart
 
 _MOST_UNKNOWN = 10_000  # labels that are told apart; the wrong column would fill the memory
+MOST_IN_MATRIX = 1024  # classes whose confusions are counted in a matrix
+_MOST_PAIRS = 2**20  # of label and prediction that are told apart where there are more classes
+_LISTED_PAIRS = 10_000
 
 
 def refuse_other_kinds(y: Any, classes: npt.NDArray[Any] | None = None) -> None:
@@ -48,24 +52,69 @@ def _kind(value: Any) -> str:
     return "text" if isinstance(value, str) else type(value).__name__
 
 
+class _Pairs:
+    """Counts of (label, prediction) in a matrix, or, of many classes, only of the pairs that occur."""
+
+    def __init__(self, n_classes: int) -> None:
+        self._k = n_classes
+        self._dense = n_classes <= MOST_IN_MATRIX
+        self._keys = np.arange(n_classes**2) if self._dense else np.zeros(0, dtype=np.int64)
+        self._counts = np.zeros(len(self._keys), dtype=np.int64)
+
+    def add(self, labels: npt.NDArray[np.intp], predicted: npt.NDArray[np.intp]) -> None:
+        keys = labels.astype(np.int64) * self._k + predicted
+        if self._dense:
+            self._counts += np.bincount(keys, minlength=len(self._keys))
+            return
+        new, counts = np.unique(keys, return_counts=True)
+        place = np.asarray(np.searchsorted(self._keys, new))
+        known = place < len(self._keys)
+        known[known] = self._keys[place[known]] == new[known]
+        self._counts[place[known]] += counts[known]
+        room = max(0, _MOST_PAIRS - len(self._keys))
+        more = np.flatnonzero(~known)[:room]
+        self._counts = np.insert(self._counts, place[more], counts[more])
+        self._keys = np.insert(self._keys, place[more], new[more])
+
+    def matrix(self) -> npt.NDArray[np.int64] | None:
+        return self._counts.reshape(self._k, self._k) if self._dense else None
+
+    def most_confused(self, n: int) -> list[tuple[int, int, int]]:
+        """The pairs of label and other prediction that occur most often, with how often."""
+        labels, predicted = np.divmod(self._keys, self._k)
+        wrong = np.flatnonzero((labels != predicted) & (self._counts > 0))
+        most = wrong[np.argsort(-self._counts[wrong], kind="stable")[:n]]
+        return list(
+            zip(labels[most].tolist(), predicted[most].tolist(), self._counts[most].tolist(), strict=True)
+        )
+
+
 class Confusion:
     """How often each label was taken for each class; labels that the forest does not know are counted too."""
 
     def __init__(self, classes: npt.NDArray[Any]) -> None:
+        k = len(classes)
         self.classes = classes.tolist()
         self._index = {label: i for i, label in enumerate(self.classes)}
-        self.matrix = np.zeros((len(classes), len(classes)), dtype=np.int64)  # label by prediction
+        self.pairs = _Pairs(k)
+        self._right, self._support, self._predicted = (np.zeros(k, dtype=np.int64) for _ in range(3))
         self.unknown: dict[Any, int] = {}
-        self._unknown_predicted = np.zeros(len(classes), dtype=np.int64)
+
+    @property
+    def matrix(self) -> npt.NDArray[np.int64] | None:
+        """Rows by label and prediction, unless there are too many classes."""
+        return self.pairs.matrix()
 
     def add(self, y: Labels, predicted: npt.NDArray[np.intp]) -> None:
         rows = numbers_of(y, self._index)
         known = rows >= 0
         k = len(self.classes)
-        self.matrix += np.bincount(rows[known] * k + predicted[known], minlength=k * k).reshape(k, k)
+        self.pairs.add(rows[known], predicted[known])
+        self._support += np.bincount(rows[known], minlength=k)
+        self._predicted += np.bincount(predicted, minlength=k)
+        self._right += np.bincount(predicted[rows == predicted], minlength=k)
         if known.all():
             return
-        self._unknown_predicted += np.bincount(predicted[~known], minlength=k)
         labels, places = told_apart(y)
         counts = np.bincount(places[~known], minlength=len(labels))
         for label, count in zip(labels.tolist(), counts.tolist(), strict=True):
@@ -75,7 +124,7 @@ class Confusion:
 
     @property
     def rows(self) -> int:
-        return int(self.matrix.sum()) + self.unknown_rows
+        return int(self._support.sum()) + self.unknown_rows
 
     @property
     def unknown_rows(self) -> int:
@@ -83,8 +132,7 @@ class Confusion:
 
     def scores(self) -> dict[str, Any]:
         """As scikit-learn has them: an unknown label is a label that is never found."""
-        right, support = np.diag(self.matrix), self.matrix.sum(axis=1)
-        predicted = self.matrix.sum(axis=0) + self._unknown_predicted
+        right, support, predicted = self._right, self._support, self._predicted
         with np.errstate(invalid="ignore"):
             recall, precision = right / support, right / predicted
         present = int((support > 0).sum()) + len(self.unknown)
@@ -102,9 +150,16 @@ class Confusion:
                 }
                 for i, label in enumerate(self.classes)
             ],
-            "confusion": {"labels": self.classes, "counts": self.matrix},
+            "confusion": self._confusion(),
             "unknown_labels": [{"label": label, "rows": rows} for label, rows in self.unknown.items()],
         }
+
+    def _confusion(self) -> dict[str, Any]:
+        if self.matrix is not None:
+            return {"labels": self.classes, "counts": self.matrix}
+        names = self.classes
+        pairs = [(names[a], names[b], rows) for a, b, rows in self.pairs.most_confused(_LISTED_PAIRS)]
+        return {"pairs": [{"label": a, "taken_for": b, "rows": rows} for a, b, rows in pairs]}
 
 
 class Errors:
@@ -112,21 +167,37 @@ class Errors:
 
     def __init__(self) -> None:
         self.rows = 0
+        self._weight = 0.0
         self._mean = self._spread = 0.0  # of the values: their mean, and the sum of squares around it
         self._squares = self._sizes = 0.0
 
-    def add(self, y: npt.NDArray[np.float64], predicted: npt.NDArray[np.float64]) -> None:
-        n, mean = len(y), float(y.mean())
+    def add(
+        self,
+        y: npt.NDArray[Any],
+        predicted: npt.NDArray[np.float64],
+        weights: npt.NDArray[np.float64] | None = None,
+    ) -> None:
+        self.rows += len(y)
+        y = y.astype(np.float64)
+        w = np.ones(len(y)) if weights is None else weights
+        weight = float(w.sum())
+        if weight == 0:
+            return
         # Two means are joined without a difference of large sums.
-        step = mean - self._mean
-        total = self.rows + n
-        self._spread += float(((y - mean) ** 2).sum()) + step**2 * self.rows * n / total
-        self._mean += step * n / total
-        self.rows = total
-        self._squares += float(((y - predicted) ** 2).sum())
-        self._sizes += float(np.abs(y - predicted).sum())
+        mean = float(np.average(y, weights=w))
+        step, total = mean - self._mean, self._weight + weight
+        self._spread += float((w * (y - mean) ** 2).sum()) + step**2 * self._weight * weight / total
+        self._mean += step * weight / total
+        self._weight = total
+        self._squares += float((w * (y - predicted) ** 2).sum())
+        self._sizes += float((w * np.abs(y - predicted)).sum())
 
     def scores(self) -> dict[str, Any]:
-        n = max(1, self.rows)
+        """As scikit-learn has them."""
+        if self._weight == 0:
+            raise DataError("There is no row to score: all weights are zero.")
         r2 = 1 - self._squares / self._spread if self._spread else float(self._squares == 0)
-        return {"rows": self.rows, "r2": r2, "rmse": (self._squares / n) ** 0.5, "mae": self._sizes / n}
+        if self.rows < 2:
+            r2 = math.nan
+        mse, mae = self._squares / self._weight, self._sizes / self._weight
+        return {"rows": self.rows, "r2": r2, "rmse": mse**0.5, "mae": mae}

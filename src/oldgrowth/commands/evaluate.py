@@ -14,6 +14,7 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
+from ..batch_predict import Needs
 from ..datasets.base import Batch
 from ..datasets.labels import CodedLabels
 from ..errors import DataError
@@ -21,9 +22,11 @@ from ..model_file import load_for_prediction
 from ..scores import Confusion, Errors
 from ..text import counted
 from .show import print_json, share, table
-from .sources import Predictor, Source, Work, shown_batches
+from .sources import Source, Work, predictor_for, shown_batches
 
 _MOST_COLUMNS, _MOST_NAMED = 12, 10
+# Of a row that is scored: its target, prediction, and what is computed from them.
+_SCORED_BYTES = 96
 
 
 def run_evaluate(
@@ -38,11 +41,11 @@ def run_evaluate(
     started = time.perf_counter()
     model = load_for_prediction(model_path)
     data = source.open_for(model, target, features)
-    predictor = Predictor(model, work, data.n_rows)
+    predictor = predictor_for(model, work, data, Needs(8 * model.forest_.n_outputs, _SCORED_BYTES))
     scored: Any = Confusion(model.classes_) if hasattr(model, "classes_") else Errors()
-    with closing(shown_batches("evaluate", data, predictor.rows, (), work)) as batches:
-        for batch in batches:
-            _add(scored, batch, predictor.means(batch.x))
+    with closing(shown_batches("evaluate", data, predictor.plan.rows, (), work)) as batches:
+        for batch, means in predictor.of_batches(batches):
+            _add(scored, batch, means)
     if isinstance(scored, Confusion) and scored.unknown_rows == scored.rows > 0:
         raise DataError(
             f"No row has a label that the forest knows: the target {data.target!r} holds "
@@ -92,7 +95,7 @@ def _show_classes(scores: dict[str, Any], console: Console) -> None:
 
 
 def _show_confusion(confusion: Confusion, console: Console) -> None:
-    if len(confusion.classes) > _MOST_COLUMNS:
+    if confusion.matrix is None or len(confusion.classes) > _MOST_COLUMNS:
         console.print(_confused_pairs(confusion))
         return
     names = [str(label) for label in confusion.classes]
@@ -104,15 +107,10 @@ def _show_confusion(confusion: Confusion, console: Console) -> None:
 
 def _confused_pairs(confusion: Confusion) -> Table:
     """A matrix of many classes is not for reading: the pairs that are taken for each other most often."""
-    wrong = confusion.matrix.copy()
-    np.fill_diagonal(wrong, 0)
-    shown = table("Most frequent confusions (--json has the matrix)", "label", "taken for", "rows")
-    k = len(confusion.classes)
-    for place in np.argsort(-wrong, axis=None, kind="stable")[:_MOST_COLUMNS].tolist():
-        label, taken_for = divmod(place, k)
-        if wrong[label, taken_for]:
-            names = str(confusion.classes[label]), str(confusion.classes[taken_for])
-            shown.add_row(*names, f"{wrong[label, taken_for]:,}")
+    has = "the matrix" if confusion.matrix is not None else "more of them"
+    shown = table(f"Most frequent confusions (--json has {has})", "label", "taken for", "rows")
+    for label, taken_for, rows in confusion.pairs.most_confused(_MOST_COLUMNS):
+        shown.add_row(str(confusion.classes[label]), str(confusion.classes[taken_for]), f"{rows:,}")
     return shown
 
 

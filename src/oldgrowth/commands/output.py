@@ -14,11 +14,16 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from ..batch_predict import Needs
 from ..errors import DataError
 from ..new_file import new_file
 from .options import STANDARD
 
 SUFFIXES = (".parquet", ".csv", ".npy")
+# Columns while they are written: as they are, encoded, compressed; as text.
+_PARQUET_COPIES, _CSV_COPIES = 4, 8
+# What a Parquet file says of each column of each batch, at its end.
+_PARQUET_COLUMN_BYTES = 400
 _NPY_HEADER = 256  # room for a shape that is not known before the end
 _NPY_MAGIC = b"\x93NUMPY\x01\x00"
 
@@ -57,6 +62,15 @@ def arrow_array(values: npt.NDArray[Any]) -> pa.Array:
     ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(texts))]
     return pa.Array.from_buffers(pa.large_string(), len(texts), buffers).cast(pa.string())
+
+
+def needs_of(path: Path, result: int, row: int, n_columns: int) -> Needs:
+    """What writing takes: of a row of predictions with `result` bytes columns of `row` bytes are made."""
+    if path.suffix.lower() == ".npy":
+        return Needs(result, row)
+    if path.suffix.lower() == ".csv":
+        return Needs(result, _CSV_COPIES * row)
+    return Needs(result, _PARQUET_COPIES * row, held_batch=_PARQUET_COLUMN_BYTES * n_columns)
 
 
 class _TableOutput:

@@ -19,9 +19,9 @@ from ..datasets.labels import kept_apart
 from ..model_file import load_for_prediction
 from ..text import counted
 from .options import STANDARD
-from .output import arrow_array, prediction_file
+from .output import arrow_array, needs_of, prediction_file
 from .show import print_json, share, table
-from .sources import Predictor, Source, Work, refuse_a_source, shown_batches
+from .sources import Source, Work, predictor_for, refuse_a_source, shown_batches
 
 
 class Predictions:
@@ -43,6 +43,13 @@ class Predictions:
             self.counts = np.zeros(len(self.classes), dtype=np.int64)
         elif proba:
             raise click.UsageError("--proba is not possible: the forest predicts values, not classes.")
+
+    @property
+    def row_bytes(self) -> int:
+        """Of the columns that are made for a row."""
+        if self.classes is None:
+            return 8
+        return 8 + self.classes.itemsize + (8 * len(self.classes) if self._proba else 0)
 
     def names(self) -> list[str]:
         """The names of the columns."""
@@ -90,13 +97,14 @@ def run_predict(
     source = source.carrying(keep, features or tuple(getattr(model, "feature_names_in_", ())))
     data = source.open_for(model, features=features)
     refuse_a_source(output, data)
-    predictor = Predictor(model, work, data.n_rows)
+    needs = needs_of(output, 8 * model.forest_.n_outputs, predictions.row_bytes, len(names))
+    predictor = predictor_for(model, work, data, needs, len(keep))
     with (
         prediction_file(output) as file,
-        closing(shown_batches("predict", data, predictor.rows, keep, work)) as batches,
+        closing(shown_batches("predict", data, predictor.plan.rows, keep, work)) as batches,
     ):
-        for batch in batches:
-            file.write(*predictions.of(batch, predictor.means(batch.x)))
+        for batch, means in predictor.of_batches(batches):
+            file.write(*predictions.of(batch, means))
     seconds = time.perf_counter() - started
     counts = None
     if predictions.classes is not None:

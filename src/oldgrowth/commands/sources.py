@@ -9,25 +9,23 @@ import sys
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
-import numpy.typing as npt
 
+from ..batch_predict import BatchPredictor, Needs, plan_batches, warn_of_names
 from ..checks import hard_votes
 from ..datasets import open_dataset
 from ..datasets.base import Batch, Dataset
 from ..datasets.csv import EXTENSIONS as CSV_ENDINGS
 from ..datasets.matrix import MatrixDataset
 from ..datasets.sniffing import CODECS, LONGEST, MAGIC, ZIP
-from ..errors import DataError, MemoryLimitError, NoDataError
-from ..memory import memory_limit_of
+from ..errors import DataError, NoDataError
 from ..params import jobs_of
-from ..predict import predict_sums
+from ..predict import predict_means
 from ..progress import Machine, Observers, Progress
-from ..streaming import least_memory, room_for, warn_of_names
 from ..training_rows import read_ahead
 from ..workspace import spill_space
 from .options import STANDARD
@@ -147,24 +145,10 @@ def shown_batches(
             stage.advance(batch.rows)
 
 
-class Predictor:
-    """Predicts batches without asking again whether the features are the right ones."""
-
-    def __init__(self, model: Any, work: Work | None = None, n_rows: int | None = None) -> None:
-        """`n_rows` are all the rows that there will be, if that is known."""
-        work = work or Work(None, memory_limit_of("auto"), None, quiet=True)
-        self._model = model
-        self._jobs = jobs_of(model.n_jobs if work.jobs is None else work.jobs)
-        self._hard = hard_votes(model)
-        known = [rows for rows in (work.batch_rows, n_rows) if rows is not None]
-        least = least_memory(model.forest_, min(known) if work.batch_rows else None)
-        if work.memory_limit < least:
-            raise MemoryLimitError(work.memory_limit, least, "The fewer rows in a batch, the less.")
-        self._room = room_for(model.forest_, work.memory_limit)
-        self.rows = work.batch_rows or self._room.rows
-
-    def means(self, x: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
-        """For each row the probability of each class, or the value."""
-        forest = self._model.forest_
-        sums = predict_sums(forest, x, self._jobs, self._hard, let_go=self._room.let_go)
-        return sums / forest.n_trees
+def predictor_for(model: Any, work: Work, data: Dataset, needs: Needs, n_carried: int = 0) -> BatchPredictor:
+    """Gives for each row the probability of each class, or the value, within the memory limit."""
+    forest = model.forest_
+    jobs = jobs_of(model.n_jobs if work.jobs is None else work.jobs)
+    needs = needs.with_reading(data, n_carried)
+    plan = plan_batches(forest, work.memory_limit, jobs, needs, work.batch_rows)
+    return BatchPredictor(partial(predict_means, forest, hard_votes(model)), jobs, plan)
