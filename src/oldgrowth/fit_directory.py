@@ -22,10 +22,10 @@ _IN_USE, _FINISHED = "files-of-a-fit", "files-of-a-finished-fit"
 # Of the demo: the directory with all that is in it.
 _DEMO = "files-of-the-demo"
 _LONGEST_MARK = 100
-# All that a fit makes, beside the marker and the lock.
+# All that a fit makes, beside the marker and the lock, and what is kept of standard input.
 _MADE = re.compile(
     r"(checkpoint\.json|(sample|rounds|top-\d{5,}|round-\d{5,}(-split)?)\.npz)(\.new)?|nameless-\w+"
-    r"|(sample|top-\d{5,})\.rows|(trees|oob)\.log|oldgrowth\.new"
+    r"|(sample|top-\d{5,})\.rows|(trees|oob)\.log|oldgrowth\.new|standard-input[.a-z0-9]*"
 )
 _NO_SYMLINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
