@@ -286,12 +286,11 @@ class BrokenLineError(DataError):
 
 
 class UnclosedQuoteError(DataError):
-    """A value in quotes goes on for longer than is read at a time."""
+    """A value in quotes goes on to the end of the file, or for longer than is read at a time."""
 
-    def __init__(self, file: str, megabytes: int) -> None:
+    def __init__(self, file: str, what: str) -> None:
         super().__init__(
-            f"{file} has a line, or a value in quotes, of more than {megabytes} MB: a quote is probably not "
-            "closed, or the file has other line ends."
+            f"{file} {what}: a quote is not closed, or the file is cut off or has other line ends."
         )
 
 

@@ -102,6 +102,8 @@ TRIALS = [
     refused("a zip file called csv", b"PK\x03\x04" + bytes(90), errors.UnknownSourceError, "zip"),
     refused("gzip without a format", gzip.compress(TEXT.encode()), errors.UnknownSourceError, "gzip", "format=", file="train.gz"),
     refused("a quote that is not closed", 'a,b,y\n1,"x,2\n' + "2,3,4\n" * 1_700_000, errors.UnclosedQuoteError, "MB"),
+    refused("a quote that is not closed in the last column", 'a,y\n1,x\n2,"z\n3,x\n4,x\n', errors.UnclosedQuoteError, "row 1"),
+    refused("a quote that is not closed in a column of no use", 'a,y,note\n1,0,x\n2,1,"z\n3,1,x\n', errors.UnclosedQuoteError, "row 1", features=["a"]),
     *(wrong("delimiter", value) for value in (";;", "", b";", 3, ["a"], {})),
     *(wrong("decimal", value) for value in (";", "", 3, "..")),
     *(wrong("encoding", value) for value in ("klingon", "", 3, b"utf-8", ["utf-8"], "a\0b")),

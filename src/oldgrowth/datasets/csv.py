@@ -21,6 +21,7 @@ from ..errors import (
     UnclosedQuoteError,
 )
 from .columns import AllBut, check_names
+from .csv_end import MarkedEnd
 from .csv_options import CSVOptions
 from .files import SourceFile
 from .labels import type_class
@@ -147,12 +148,18 @@ class CSVDataset(FilesDataset):
         target = self.target if self._may_be_odd(types) else None
         read_as = types if target is None else {**types, target: pa.string()}
         at = 0
-        with self._explained(file, types), closing(self._open(file, read_as, names)) as reader:
+        stream = self._marked(file)
+        with (
+            self._explained(file, types),
+            closing(self._reader(file, stream, read_as, names, True)) as reader,
+        ):
             for batch in reader:
                 if target is not None:
                     batch = with_odd_texts(batch, target, types[target], self._options.decimal)
                 yield at, batch
                 at += batch.num_rows
+            if not stream.seen:
+                raise UnclosedQuoteError(file.path, f"ends inside of a value in quotes, in row {at - 1}")
 
     def _may_be_odd(self, types: dict[str, pa.DataType]) -> bool:
         """Whether labels are read as numbers without having been asked for."""
@@ -165,18 +172,33 @@ class CSVDataset(FilesDataset):
     def _open(
         self, file: SourceFile, types: dict[str, pa.DataType], names: list[str] | None, threads: bool = True
     ) -> pa_csv.CSVStreamingReader:
+        return self._reader(file, self._marked(file), types, names or [], threads)
+
+    def _marked(self, file: SourceFile) -> MarkedEnd:
+        stream, encoding = self._stream(file), self._options.encoding
+        if encoding is not None:
+            stream = pa.transcoding_input_stream(stream, encoding, "utf-8")
+        return MarkedEnd(stream, self._parsing.delimiter)
+
+    def _reader(
+        self,
+        file: SourceFile,
+        stream: MarkedEnd,
+        types: dict[str, pa.DataType],
+        names: list[str],
+        threads: bool,
+    ) -> pa_csv.CSVStreamingReader:
         names_in_file = self._options.names or (None if self._has_header else self._headers.get(file.path))
         return pa_csv.open_csv(
-            self._stream(file),
+            pa.PythonFile(stream, mode="r"),
             read_options=pa_csv.ReadOptions(
                 block_size=BLOCK_BYTES,
                 use_threads=threads,
                 column_names=names_in_file,
                 autogenerate_column_names=not self._has_header and names_in_file is None,
-                encoding=self._options.encoding or "utf8",
             ),
-            parse_options=self._parsing,
-            convert_options=self._options.converting(types, names or []),
+            parse_options=stream.parsing(self._parsing),
+            convert_options=self._options.converting(types, names),
         )
 
     @property
@@ -210,7 +232,8 @@ class CSVDataset(FilesDataset):
         except UnicodeDecodeError as counted:
             raise EncodingError(file.path, _not_in(self._options.encoding)) from counted
         if "straddling" in str(error):
-            raise UnclosedQuoteError(file.path, BLOCK_BYTES >> 20) from error
+            what = f"has a line, or a value in quotes, of more than {BLOCK_BYTES >> 20} MB"
+            raise UnclosedQuoteError(file.path, what) from error
         row, column = ROW.search(str(error)), COLUMN.search(str(error))
         if row is None:
             raise error
