@@ -29,6 +29,7 @@ from .means import (
     largest_disk,
     measured,
     refuse_large_bucket,
+    with_source,
 )
 from .oob import OobInMemory, OobOnDisk, OobRows, OutOfBag
 from .params import Planner
@@ -68,6 +69,7 @@ def fit_forest(
 ) -> Fitted:
     """All stages. What is in the checkpoint directory goes when all is done, unless `keep_checkpoint`."""
     # What is not possible is refused before any work is done.
+    limits = with_source(limits, rows)
     expected = planner.expect(rows.n_rows, rows.n_features)
     chunk_rows = chunk_rows_for(expected, limits, rows.n_features, planner.chunk_size_given)
     narrowest = planner.narrowest(rows.n_rows, rows.n_features)

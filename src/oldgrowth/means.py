@@ -63,6 +63,11 @@ class Limits:
         return self.checkpoint_dir or _directory(self.spill_dir)
 
 
+def with_source(limits: Limits, rows: TrainingRows) -> Limits:
+    """What the source says that reading it takes, if it is more than the guess."""
+    return replace(limits, reading=max(limits.reading, READING_BYTES // 2 + rows.reading_bytes))
+
+
 def measured(limits: Limits, peak: int) -> Limits:
     """When the source was read once, with this peak, which has in it what is left as slack else. Where work
     takes longer than it did then, more rows wait for it."""

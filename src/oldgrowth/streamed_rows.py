@@ -63,6 +63,10 @@ class StreamedRows(TrainingRows):
             return targets
         return self._as_first_read[targets.astype(np.intp)]
 
+    @property
+    def reading_bytes(self) -> int:
+        return self._dataset.reading_bytes
+
     def limit_labels(self, most_bytes: int) -> None:
         if self._coder is not None:
             self._coder.most_bytes = most_bytes

@@ -72,6 +72,11 @@ class TrainingRows(ABC):
     def nbytes(self) -> int | None:
         return None
 
+    @property
+    def reading_bytes(self) -> int:
+        """What reading takes, as far as the source knows; see Dataset."""
+        return 0
+
     @abstractmethod
     def chunks(self, rows: int, start: Place) -> Iterator[Chunk]: ...
 

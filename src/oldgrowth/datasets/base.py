@@ -183,6 +183,12 @@ class Dataset(ABC):
         """What the representation says of the source: pairs of a word and a text."""
 
     @property
+    def reading_bytes(self) -> int:
+        """Memory that reading takes beside batches and what readers usually hold, as far as it is known
+        without reading."""
+        return 0
+
+    @property
     def _where(self) -> str:
         return f"the {self.kind}"
 
@@ -232,6 +238,7 @@ class Dataset(ABC):
                 if builder.full:
                     yield builder.finish(self.feature_names)
                     builder = None
+            del piece  # before the next is read: it may be large
         self._check_end(end, start)
         if builder is not None:
             yield builder.finish(self.feature_names)

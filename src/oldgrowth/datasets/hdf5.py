@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -29,6 +30,7 @@ from .table import TableDataset
 
 EXTENSIONS = (".h5", ".hdf5", ".he5")
 SLICE_VALUES = 1 << 21
+CACHE_BYTES = 1 << 20  # that HDF5 keeps of each dataset
 
 
 class H5Rows:
@@ -40,6 +42,7 @@ class H5Rows:
         self._source = source
         self._path = path
         self.shape = source.shapes[path]
+        self.reading_bytes = 2 * source.chunk_bytes.get(path, 0)  # packed and unpacked, or copied
         self.dtype = np.dtype(object) if is_text(source.types[path]) else source.types[path]
 
     @contextmanager
@@ -71,6 +74,11 @@ class HDF5Columns(TableDataset):
             raise NoDataError(file.path, "it has no rows")
         source.check(columns.used)
         super().__init__(schema, columns, rows, file.size)
+
+    @property
+    def reading_bytes(self) -> int:
+        chunks = [self._source.chunk_bytes.get(name, 0) for name in self._columns.used]
+        return 2 * max(chunks) + sum(min(chunk, CACHE_BYTES) for chunk in chunks)
 
     @property
     def _where(self) -> str:
@@ -140,6 +148,7 @@ class HDF5Source:
         self._external_files = external_files
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.types: dict[str, np.dtype[Any]] = {}
+        self.chunk_bytes: dict[str, int] = {}  # of those that are stored in chunks, which are read whole
         self._elsewhere: set[str] = set()
         with self.opened() as h5:
             self._look(h5)
@@ -158,8 +167,11 @@ class HDF5Source:
                 continue
             name = path.decode(errors="surrogateescape")
             self.shapes[name], self.types[name] = shape, found.dtype
-            if is_elsewhere(found.get_create_plist()):
+            plist = found.get_create_plist()
+            if is_elsewhere(plist):
                 self._elsewhere.add(name)
+            elif plist.get_layout() == h5py.h5d.CHUNKED:
+                self.chunk_bytes[name] = math.prod(plist.get_chunk()) * self.types[name].itemsize
 
     def rows(self, path: str) -> H5Rows:
         self.check([path])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from contextlib import closing
 
 import pyarrow as pa
 
 from .files import SourceFile
+from .ipc_layout import count_rows, largest_batch
 from .table_files import FilesDataset
 
 EXTENSIONS = (".arrow", ".arrows", ".feather", ".ipc")
@@ -24,7 +26,9 @@ class IPCDataset(FilesDataset):
     def _look(self, file: SourceFile) -> tuple[pa.Schema, int | None]:
         with closing(file.open_arrow()) as source:
             if is_file_format(source):
-                return pa.ipc.open_file(source).schema.remove_metadata(), count_rows(file)
+                opened = pa.ipc.open_file(source)
+                rows = self._count_rows(file, source, opened.num_record_batches)
+                return opened.schema.remove_metadata(), rows
             check_stream_end(source, file.size)
             return pa.ipc.open_stream(source).schema.remove_metadata(), None
 
@@ -37,12 +41,35 @@ class IPCDataset(FilesDataset):
                 check_batch(batch)
                 yield at, batch
                 at += batch.num_rows
+                del batch  # one at a time: they may be large
+
+    @property
+    def reading_bytes(self) -> int:
+        return max((self._largest_batch(file) for file in self._files if file.system is None), default=0)
+
+    def _count_rows(self, file: SourceFile, source: pa.NativeFile, batches: int) -> int:
+        try:
+            rows = count_rows(source, batches)
+        except struct.error as error:
+            raise pa.ArrowInvalid(f"a header is damaged: {error}") from error
+        return read_to_count(file) if rows is None else rows
+
+    def _largest_batch(self, file: SourceFile) -> int:
+        used = [name for name in self._columns.used if name not in self._partitions]
+        with file.watched(self.kind), closing(file.open_arrow()) as source:
+            is_file = is_file_format(source)
+            opened = pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
+            try:
+                return largest_batch(source, opened.schema, used, is_file)
+            except struct.error as error:
+                raise pa.ArrowInvalid(f"a header is damaged: {error}") from error
 
     def _batches_of(self, source: pa.NativeFile, size: int, names: list[str]) -> Iterator[pa.RecordBatch]:
         if is_file_format(source):
             schema = pa.ipc.open_file(source).schema
             reader = pa.ipc.open_file(source, options=projection(schema, names))
-            yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+            for i in range(reader.num_record_batches):
+                yield reader.get_batch(i)
             return
         check_stream_end(source, size)
         schema = pa.ipc.open_stream(source).schema
@@ -83,8 +110,8 @@ def check_stream_end(source: pa.NativeFile, size: int) -> None:
         raise pa.ArrowInvalid("the mark at the end of the stream is missing")
 
 
-def count_rows(file: SourceFile) -> int:
-    """Rows by the headers of the record batches, without reading columns."""
+def read_to_count(file: SourceFile) -> int:
+    """Rows of a file whose headers are not as usual, which older versions wrote."""
     import pyarrow.dataset as pa_dataset  # here, because it imports pandas
 
     system = None

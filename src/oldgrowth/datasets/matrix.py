@@ -126,6 +126,10 @@ class MatrixDataset(Dataset):
         self.weight = None if weight is None else weight.name
         self.nbytes = sum(int(np.prod(rows.shape)) * rows.dtype.itemsize for rows in self._arrays())
 
+    @property
+    def reading_bytes(self) -> int:
+        return max(part.reading_bytes for part in self._arrays())
+
     def _arrays(self) -> list[Rows]:
         beside = [b.rows for b in (self._y, self._w) if b is not None and b.rows is not None]
         return [self._x, *beside]

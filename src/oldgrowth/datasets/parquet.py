@@ -16,6 +16,8 @@ from .table_files import FilesDataset
 
 EXTENSIONS = (".parquet", ".pq", ".parq")
 BUFFER_BYTES = 1 << 18  # read ahead for each column: what keeps a large row group out of memory
+PAGE_BYTES = 1 << 20  # of a column, unpacked: what writers make by default
+META_TIMES = 10  # what metadata takes in memory for each of its bytes in the file, measured
 BATCH_BYTES = 1 << 22  # decoded at a time, at most
 DECODED_CHUNKS = 8  # chunks decoded at a time: each time costs something for every column
 
@@ -27,6 +29,7 @@ class ParquetDataset(FilesDataset):
 
     def __init__(self, files: list[SourceFile], target: Any, features: Any, weight: Any) -> None:
         self._group_rows: dict[str, Any] = {}
+        self._meta_bytes = self._column_bytes = 0
         super().__init__(files, target, features, weight)
 
     def _look(self, file: SourceFile) -> tuple[pa.Schema, int | None]:
@@ -37,7 +40,16 @@ class ParquetDataset(FilesDataset):
             if sum(counts) != meta.num_rows or min(counts, default=0) < 0:
                 raise pa.ArrowInvalid(f"its row groups have {sum(counts)} rows, the file {meta.num_rows}")
             self._group_rows[file.path] = np.array(counts, dtype=np.int64)
+            self._meta_bytes = max(self._meta_bytes, META_TIMES * meta.serialized_size)
+            largest = max((meta.row_group(i).total_byte_size for i in range(meta.num_row_groups)), default=0)
+            self._column_bytes = max(self._column_bytes, largest // max(1, meta.num_columns))
             return opened.schema_arrow.remove_metadata(), int(meta.num_rows)
+
+    @property
+    def reading_bytes(self) -> int:
+        """The metadata of a file, and of each column what is read ahead and a page."""
+        column = min(self._column_bytes, BUFFER_BYTES + PAGE_BYTES)
+        return self._meta_bytes + len(self._columns.used) * column + 2 * BATCH_BYTES
 
     def _row_bytes(self, names: list[str]) -> int:
         """Bytes of a decoded row, about."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import shutil
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -11,8 +14,10 @@ from typing import Any, BinaryIO, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import DamagedFileError, MissingColumnError
+from ..errors import DamagedFileError, MissingColumnError, SpillFullError
 from .files import SourceFile
+
+SMALL_BYTES = 1 << 24  # that are unpacked in memory
 
 Reader: TypeAlias = Callable[[int, int], npt.NDArray[Any]]
 
@@ -23,6 +28,7 @@ class Rows(Protocol):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     where: str
+    reading_bytes: int  # see Dataset
 
     @property
     def file(self) -> SourceFile | None: ...
@@ -41,6 +47,7 @@ class MemoryRows:
     """An array in memory, or a memory map."""
 
     file = None
+    reading_bytes = 0
 
     def __init__(self, values: npt.NDArray[Any], where: str) -> None:
         self.values = values
@@ -56,6 +63,7 @@ class NpyRows:
     """A .npy file, read with plain reads: a mapped file that is cut would kill the process."""
 
     kind = "a .npy file"
+    reading_bytes = 0
 
     def __init__(self, file: SourceFile) -> None:
         self.file = file
@@ -79,20 +87,30 @@ class NpyRows:
             width = math.prod(self.shape[1:])
             values = self._part(source, start * width, (stop - start) * width)
             return values.reshape(stop - start, *self.shape[1:])
-        out = np.empty((self.shape[1], stop - start), dtype=self.dtype)
-        for column in range(self.shape[1]):
-            out[column] = self._part(source, column * self.shape[0] + start, stop - start)
-        return out.T
+        return rows_of_columns(source, self._offset, self.shape, self.dtype, (start, stop))
 
     def _part(self, source: BinaryIO, first: int, count: int) -> npt.NDArray[Any]:
         source.seek(self._offset + first * self.dtype.itemsize)
         return read_values(source, count, self.dtype)
 
 
+def rows_of_columns(
+    source: Any, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any], rows: tuple[int, int]
+) -> npt.NDArray[Any]:
+    """Rows of a file in which all values of a column follow each other."""
+    start, stop = rows
+    out = np.empty((shape[1], stop - start), dtype=dtype)
+    for column in range(shape[1]):
+        source.seek(offset + (column * shape[0] + start) * dtype.itemsize)
+        out[column] = read_values(source, stop - start, dtype)
+    return out.T
+
+
 class NpzRows:
     """A member of a .npz file, compressed or not, read from front to back."""
 
     kind = "a .npz file"
+    reading_bytes = 0
 
     def __init__(self, file: SourceFile, member: str) -> None:
         self.file = file
@@ -114,11 +132,8 @@ class NpzRows:
             archive = stack.enter_context(zipfile.ZipFile(stack.enter_context(self.file.open())))
             source = stack.enter_context(archive.open(self._member))
             read_header(source, self.where)
-            if (
-                self._by_column
-            ):  # all rows of a column follow each other: there is no reading from front to back
-                values = read_values(source, math.prod(self.shape), self.dtype).reshape(self.shape, order="F")
-                yield lambda start, stop: values[start:stop]
+            if self._by_column:
+                yield from self._by_columns(source)
                 return
             offset, width = source.tell(), math.prod(self.shape[1:]) * self.dtype.itemsize
 
@@ -131,6 +146,20 @@ class NpzRows:
                 return values.reshape(stop - start, *self.shape[1:])
 
             yield read
+
+    def _by_columns(self, source: Any) -> Iterator[Reader]:
+        """All rows of a column follow each other, and what is packed is read from front to back: unless it is
+        small, it is unpacked to a temporary file."""
+        size = math.prod(self.shape) * self.dtype.itemsize
+        with tempfile.SpooledTemporaryFile(SMALL_BYTES) as unpacked:
+            try:
+                shutil.copyfileobj(source, unpacked, 1 << 20)
+            except OSError as error:
+                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                    raise
+                folder = tempfile.gettempdir()
+                raise SpillFullError(folder, size, 0, shutil.disk_usage(folder).free) from error
+            yield lambda start, stop: rows_of_columns(unpacked, 0, self.shape, self.dtype, (start, stop))
 
 
 def npz_members(file: SourceFile) -> list[str]:

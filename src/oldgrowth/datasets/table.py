@@ -116,6 +116,7 @@ class TableDataset(Dataset):
         for first_row, where, batch in self._tables(names, rows, start):
             if batch.num_rows:
                 yield TablePiece(first_row, where, batch, columns, carry)
+            del batch  # before the next is read
 
     def _column_names(self) -> Sequence[str]:
         return self._schema.names

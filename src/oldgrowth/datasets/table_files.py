@@ -68,6 +68,7 @@ class FilesDataset(TableDataset):
                 for first, batch in self._read(file, own, rows, max(0, start - before)):
                     end = first + batch.num_rows
                     yield before + first, file.path, self._add_partitions(batch, file, names)
+                    del batch
             if known is not None and end != known:
                 raise ChangedSourceError(file.path, f"it ended after {end} rows and had {known}")
             self._file_rows[i] = end
