@@ -120,6 +120,7 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--type", "types", multiple=True, callback=column_types, metavar="NAME=TYPE",
         help="Arrow type of a column of CSV files, as label=string; may be repeated.",
     )  # fmt: skip
+    @click.option("--external-files", is_flag=True, default=None, help="HDF5 may have values in other files.")
     @functools.wraps(command)
     def with_source(missing: tuple[str, ...], **options: Any) -> Any:
         given = {name: options.pop(name) for name in _READING} | {"missing": list(missing) or None}
@@ -129,4 +130,4 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_source
 
 
-_READING = ("format", "delimiter", "header", "decimal", "encoding", "types")
+_READING = ("format", "delimiter", "header", "decimal", "encoding", "types", "external_files")
