@@ -64,6 +64,7 @@ class _TopFile:
         self.owners = np.arange(n_buckets, dtype=np.int64)
         self._next_owner = n_buckets
         self._first: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.taken_up = 0  # bytes that another process wrote
 
     def write(
         self,
@@ -114,6 +115,7 @@ class _TopFile:
             offset += _core.BLOCK_HEADER_BYTES + int(parsed[2]) * self._layout.row_bytes
         columns = np.array(found, dtype=np.int64).reshape(-1, 3).T
         self._extents = _Extents(*(np.ascontiguousarray(column) for column in columns))
+        self.taken_up = self.file.size
         if offset != self.file.size or int(self.sizes().sum()) != n_rows:
             raise self.file.damaged(0, "its rows are not all there")
 
@@ -179,6 +181,7 @@ class DiskStore(BucketStore):
     ) -> None:
         self.group_rows = group_rows
         self._codec = sampled.codec
+        self._n_rows = sampled.facts.n_rows
         self._plan = plan
         self._space = space
         self._layout = plan.row_layout(sampled.codec.record_bytes, sampled.facts.weighted)
@@ -215,13 +218,21 @@ class DiskStore(BucketStore):
 
     def reopen(
         self, sizes: dict[int, int], n_rows: int, owners: dict[int, npt.NDArray[np.int64]] | None = None
-    ) -> None:
-        """Take up files of another process that were `sync`ed at these sizes, with so many rows in each."""
+    ) -> bool:
+        """Take up files of another process that were `sync`ed at these sizes, with so many rows in each.
+
+        False if they are of other top trees, or a file has less than that.
+        """
+        if sizes.keys() != self._tops.keys():
+            return False
+        if any(top.file.size < sizes[number] for number, top in self._tops.items()):
+            return False
         for number, top in self._tops.items():
             if owners is not None:
                 top.owners = owners[number]
             top.file.truncate(sizes[number])
             top.scan(n_rows)
+        return True
 
     def owners(self, top: int) -> npt.NDArray[np.int64]:
         return self._tops[top].owners
@@ -307,6 +318,17 @@ class DiskStore(BucketStore):
     def drop(self, top: int) -> None:
         self._space.remove(_name(top))
 
+    def _possible(self, rows: _Fields) -> bool:
+        """Whether nothing in rows that another process wrote leads outside."""
+        targets, weights, numbers = rows.targets, rows.weights, rows.numbers
+        n_classes = self._plan.n_classes
+        sound = bool((targets < n_classes).all() if n_classes else np.isfinite(targets).all())
+        if weights is not None:
+            sound &= bool((np.isfinite(weights) & (weights > 0)).all())
+        if numbers is not None:
+            sound &= int(numbers[-1]) < self._n_rows and bool((numbers[1:] > numbers[:-1]).all())
+        return sound and self._codec.knows(rows.records)
+
     def _blocks(
         self, top: int, bucket: int, into: _Fields | None = None
     ) -> Iterator[tuple[npt.NDArray[np.uint8], _Fields]]:
@@ -323,6 +345,8 @@ class DiskStore(BucketStore):
             )
             if wrong:
                 raise file.file.damaged(offset, wrong)
+            if offset < file.taken_up and not self._possible(out):
+                raise file.file.damaged(offset, "these are no rows of the data")
             yield data[_core.BLOCK_HEADER_BYTES :].reshape(n, -1), out
 
 

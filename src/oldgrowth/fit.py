@@ -138,10 +138,11 @@ class _Fitting:
         self._n = sampled.facts.n_rows
         self._trees_of_tops = plan.trees_of_tops(self._n)
         self.on_disk = means.store == "disk"
+        self._oob = self._make_oob() if plan.oob else None
         self.trees: GrownTrees = TreesInMemory()
         if self.on_disk:
-            self.trees = TreesOnDisk(space.get(), sampled.facts.n_features)
-        self._oob = self._make_oob() if plan.oob else None
+            votes = self._oob if isinstance(self._oob, OobOnDisk) else None
+            self.trees = TreesOnDisk(space.get(), sampled.facts.n_features, plan.n_classes, votes)
 
     def grow_bottom_trees(self, tops: list[TopTree]) -> tuple[list[TopTree], BucketSizes]:
         """The top trees, split further where buckets were too large, and the rows of their buckets."""
@@ -227,6 +228,8 @@ class _Fitting:
             if self._plan.subsets:
                 assert isinstance(self._oob, OobInMemory)
                 self._oob.add_rows_outside(self._sampled, forest, progress)
+            if isinstance(self._oob, OobOnDisk) and isinstance(self.trees, TreesOnDisk):
+                self._oob.keep(self.trees.runs)
             for part in self._oob.means():
                 yield part
                 if not self._plan.subsets:

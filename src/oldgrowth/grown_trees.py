@@ -5,13 +5,17 @@ from __future__ import annotations
 import struct
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .task_log import TaskLog
+from .task_log import Entry, Run, TaskLog
 from .workspace import Workspace
+
+if TYPE_CHECKING:
+    from .oob import OobOnDisk
 
 _TREE = struct.Struct("<QQII")  # nodes, floats of the table, depth, checksum of these
 
@@ -75,20 +79,31 @@ class TreesInMemory(GrownTrees):
 
 
 class TreesOnDisk(GrownTrees):
-    """Takes up the trees that an interrupted fit has logged."""
+    """Takes up the trees that an interrupted fit has logged; with `votes`, those that have theirs."""
 
-    def __init__(self, space: Workspace, n_features: int) -> None:
-        self._log = TaskLog(space, "trees.log")
-        self._n_features = n_features
+    def __init__(
+        self, space: Workspace, n_features: int, n_classes: int, votes: OobOnDisk | None = None
+    ) -> None:
+        self._log = TaskLog(space, "trees.log", None if votes is None else votes.log)
+        self._n_features, self._n_classes = n_features, n_classes
         self._places: dict[Key, tuple[int, TreeSize, int]] = {}
+        self.runs: set[Run] = set()
         for entry in self._log.entries():
-            offset = entry.offset
-            for i in range(entry.trees):
-                head = np.empty(_TREE.size, dtype=np.uint8)
-                self._log.read(offset, head)
-                offset = self._remember(
-                    (entry.top, entry.bucket, entry.first_tree + i), offset, head.tobytes()
-                )
+            if votes is None or entry.run in votes.runs:
+                self._take_up(entry)
+        self._taken_up = self._log.size  # what lies before was written by another process
+
+    def _take_up(self, entry: Entry) -> None:
+        offset, end = entry.offset, entry.offset + entry.size
+        head = np.empty(_TREE.size, dtype=np.uint8)
+        for i in range(entry.trees):
+            if offset + _TREE.size > end:
+                raise self._log.damaged(entry.offset, "it does not hold its trees")
+            self._log.read(offset, head)
+            offset = self._remember((entry.top, entry.bucket, entry.first_tree + i), offset, head.tobytes())
+        if offset != end:
+            raise self._log.damaged(entry.offset, "it does not hold its trees")
+        self.runs.add(entry.run)
 
     def add(self, top: int, bucket: int, first_tree: int, trees: list[BottomTree]) -> None:
         parts, heads = [], []
@@ -100,6 +115,7 @@ class TreesOnDisk(GrownTrees):
             heads.append(_TREE.pack(len(tree.nodes), len(tree.table), tree.depth, crc))
             parts += [np.frombuffer(heads[-1], dtype=np.uint8), *bits]
         entry = self._log.append(top, bucket, first_tree, len(trees), parts)
+        self.runs.add(entry.run)
         offset = entry.offset
         for i, head in enumerate(heads):
             offset = self._remember((top, bucket, first_tree + i), offset, head)
@@ -127,9 +143,20 @@ class TreesOnDisk(GrownTrees):
             raise self._log.damaged(offset, "its checksum does not match")
         nodes = 8 * self._n_features
         table = nodes + 8 * size.nodes
-        return BottomTree(
+        tree = BottomTree(
             data[nodes:table].view(np.uint64),
             data[table:].view(np.float32),
             data[:nodes].view(np.float64),
             size.depth,
         )
+        if offset < self._taken_up and not self._possible(tree):
+            raise self._log.damaged(offset, "this is no tree of the forest")
+        return tree
+
+    def _possible(self, tree: BottomTree) -> bool:
+        """Whether nothing in a tree leads outside of it, as with those of a model file."""
+        rows, rest = divmod(len(tree.table), max(self._n_classes, 1))
+        whole = rest == 0 and (self._n_classes > 0 or rows == 0)
+        gains = bool(np.isfinite(tree.importances).all() and (tree.importances >= 0).all())
+        sound = _core.check_bottom_tree(tree.nodes, self._n_features, self._n_classes, rows)
+        return whole and gains and sound

@@ -85,24 +85,64 @@ class KeptRows:
             wanted, done = rows[done:last], last
             if len(wanted):
                 yield self._taken(part, wanted)
-        assert done == len(rows), "a sampled row was not kept"
+        if done != len(rows):
+            raise self._missing()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """What `restore` needs, beside the file up to its present end."""
+        """What `restore` needs, beside the file up to its present end, which is on the disk by then."""
         self.flush()
+        self._space.get().file(FILE).sync()
         lines = [
             (part.n_rows, part.last_row, part.weighted, _TYPES.index(part.dtype), part.offset, part.crc)
             for part in self._parts
         ]
         return {"parts": np.array(lines, np.int64).reshape(-1, 6)}
 
-    def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
-        for n_rows, last_row, weighted, dtype, offset, crc in state["parts"].tolist():
-            self._parts.append(_Part(n_rows, last_row, bool(weighted), _TYPES[dtype], None, offset, crc))
+    def restore(self, state: dict[str, npt.NDArray[Any]], n_classes: int, n_rows: int) -> bool:
+        """Take up what another process kept; False if not all of it is in the file.
+
+        `n_classes` is 0 for values.
+        """
+        last = -1
+        for n, last_row, weighted, dtype, offset, crc in state["parts"].tolist():
+            part = _Part(n, last_row, bool(weighted), _TYPES[dtype], None, offset, crc)
+            if min(n - 1, dtype, offset, crc) < 0 or not last + n <= last_row < n_rows:
+                raise ValueError("rows that there are not")
+            if offset + self._bytes(part) > self._space.get().file(FILE).size:
+                return False
+            data = np.empty(self._bytes(part), dtype=np.uint8)
+            self._space.get().file(FILE).read(offset, data)
+            if _core.crc32c(data) != crc:
+                return False
+            self._check(part, data, last, n_classes)
+            self._parts.append(part)
+            last = last_row
+        return True
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._parts, self._in_memory = [], 0
+        self._space.get().file(FILE).truncate(0)
+
+    def _check(self, part: _Part, data: npt.NDArray[np.uint8], before: int, n_classes: int) -> None:
+        targets, weights, rows, _ = np.split(data, part.edges)
+        numbers = rows.view(np.uint32).astype(np.int64)
+        target, weight = targets.view(np.float64), weights.view(np.float64)
+        rising = numbers[0] > before and numbers[-1] == part.last_row and bool((np.diff(numbers) > 0).all())
+        known = np.isfinite(target)
+        if n_classes:
+            known &= (target >= 0) & (target < n_classes) & (target == np.floor(target))
+        if not rising or not known.all() or not (np.isfinite(weight) & (weight > 0)).all():
+            raise ValueError("rows that cannot have been kept")
+
+    def _bytes(self, part: _Part) -> int:
+        return part.edges[-1] + part.n_rows * self._n_features * part.dtype.itemsize
 
     def _taken(self, part: _Part, wanted: npt.NDArray[np.uint32]) -> Taken:
         targets, weights, rows, x = np.split(self._data(part), part.edges)
         places = np.searchsorted(rows.view(np.uint32), wanted)
+        if not np.array_equal(rows.view(np.uint32)[np.minimum(places, part.n_rows - 1)], wanted):
+            raise self._missing()
         target = targets.view(np.float64)[places]
         if self._final is not None:
             target = self._final[target.astype(np.intp)].astype(np.float64)
@@ -114,12 +154,14 @@ class KeptRows:
         if part.data is not None:
             return part.data
         file = self._space.get().file(FILE)
-        features = part.n_rows * self._n_features * part.dtype.itemsize
-        data = np.empty(part.edges[-1] + features, dtype=np.uint8)
+        data = np.empty(self._bytes(part), dtype=np.uint8)
         file.read(part.offset, data)
         if _core.crc32c(data) != part.crc:
             raise file.damaged(part.offset, "its checksum does not match")
         return data
+
+    def _missing(self) -> Exception:
+        return self._space.get().file(FILE).damaged(0, "a row of a top sample is not in it")
 
 
 def _narrowed(x: FloatsOrBytes) -> npt.NDArray[Any]:

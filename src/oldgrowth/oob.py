@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from .forest import Forest
 from .plan import Plan
 from .progress import StageProgress
 from .sample import Sampled
-from .task_log import Entry, TaskLog
+from .task_log import Entry, Run, TaskLog
 from .training_rows import Pass, Place
 from .workspace import Workspace
 
@@ -140,8 +140,9 @@ class OobOnDisk(OutOfBag):
     def __init__(self, n_rows: int, plan: Plan, space: Workspace, most_bytes: int) -> None:
         super().__init__(n_rows, plan)
         self._row_bytes = 8 * self._outputs + 16  # number, trees, target, sums
-        self._log = TaskLog(space, "oob.log")
-        self._entries = self._log.entries()  # of an interrupted fit
+        self.log = TaskLog(space, "oob.log")
+        self._entries = {entry.run: entry for entry in self.log.entries()}  # of an interrupted fit
+        self._taken_up = self.log.size
         self._range = max(_FEWEST_ROWS, most_bytes // (4 * self._row_bytes))  # rows added up at a time
         self._edges = np.arange(0, n_rows + self._range, self._range)
 
@@ -151,19 +152,21 @@ class OobOnDisk(OutOfBag):
         packed[:, 4:8] = votes.trees.view(np.uint8).reshape(-1, 4)
         packed[:, 8:16] = votes.targets.view(np.uint8).reshape(-1, 8)
         packed[:, 16:] = votes.sums.view(np.uint8).reshape(len(numbers), -1)
-        entry = self._log.append(top, bucket, trees.start, len(trees), [packed.reshape(-1)])
-        self._entries.append(entry)
+        entry = self.log.append(top, bucket, trees.start, len(trees), [packed.reshape(-1)])
+        self._entries[entry.run] = entry
 
     def sync(self) -> None:
-        self._log.sync()
+        self.log.sync()
 
     def means(self) -> Iterator[OobRows]:
-        entries = self._newest()
+        entries = list(self._entries.values())
         for entry in entries:
-            self._log.check(entry)
+            self.log.check(entry)
+            if entry.offset < self._taken_up:
+                self._check_rows(entry)
         votes = sum(entry.size // self._row_bytes * entry.trees for entry in entries)
         if votes != self._n_rows * self._plan.n_estimators:
-            raise self._log.damaged(0, "votes of an earlier run are missing")
+            raise self.log.damaged(0, "votes of an earlier run are missing")
         cuts = [self._cuts(entry.offset, entry.size // self._row_bytes) for entry in entries]
         for r in range(len(self._edges) - 1):
             first, last = int(self._edges[r]), min(int(self._edges[r + 1]), self._n_rows)
@@ -177,20 +180,33 @@ class OobOnDisk(OutOfBag):
                 sums[places] += np.ascontiguousarray(packed[:, 16:]).view(np.int64)
             yield OobRows(self._mean(sums, trees), targets)
 
-    def _newest(self) -> list[Entry]:
-        """The entries, without those that an interrupted fit logged and a later one logged again."""
-        covered: set[tuple[int, int, int]] = set()
-        entries = []
-        for entry in reversed(self._entries):
-            trees = {(entry.top, entry.bucket, entry.first_tree + i) for i in range(entry.trees)}
-            if not trees & covered:
-                covered |= trees
-                entries.append(entry)
-        return entries
+    @property
+    def runs(self) -> Set[Run]:
+        """The trees that have their votes, as they were grown together."""
+        return self._entries.keys()
+
+    def keep(self, runs: Set[Run]) -> None:
+        """Forget votes of all other trees: a later fit may have grown them again."""
+        self._entries = {run: entry for run, entry in self._entries.items() if run in runs}
+
+    def _check_rows(self, entry: Entry) -> None:
+        """Refuse rows that there are not; those of an interrupted fit were written by another process."""
+        before = -1
+        if entry.size % self._row_bytes:
+            raise self.log.damaged(entry.offset, "these are no votes")
+        for first in range(0, entry.size // self._row_bytes, _ROWS_AT_A_TIME):
+            last = min(first + _ROWS_AT_A_TIME, entry.size // self._row_bytes)
+            packed = self._read(entry.offset, first, last)
+            rows = np.ascontiguousarray(packed[:, :4]).view(np.uint32)[:, 0].astype(np.int64)
+            trees = np.ascontiguousarray(packed[:, 4:8]).view(np.uint32)[:, 0]
+            rising = rows[0] > before and bool((np.diff(rows) > 0).all()) and rows[-1] < self._n_rows
+            if not rising or trees.max() > entry.trees:
+                raise self.log.damaged(entry.offset, "these are no votes on its rows")
+            before = int(rows[-1])
 
     def _read(self, offset: int, first: int, last: int) -> npt.NDArray[np.uint8]:
         packed = np.empty(((last - first), self._row_bytes), dtype=np.uint8)
-        self._log.read(offset + first * self._row_bytes, packed.reshape(-1))
+        self.log.read(offset + first * self._row_bytes, packed.reshape(-1))
         return packed
 
     def _cuts(self, offset: int, n: int) -> list[int]:
@@ -201,7 +217,7 @@ class OobOnDisk(OutOfBag):
             while low < high:
                 middle = (low + high) // 2
                 number = np.empty(4, dtype=np.uint8)
-                self._log.read(offset + middle * self._row_bytes, number)
+                self.log.read(offset + middle * self._row_bytes, number)
                 low, high = (middle + 1, high) if number.view(np.uint32)[0] < edge else (low, middle)
             cuts.append(low)
         return cuts

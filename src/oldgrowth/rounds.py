@@ -21,7 +21,7 @@ from .plan import Plan
 from .progress import StageProgress
 from .sample import Sampled
 from .split_large import split_large_buckets
-from .top_tree import TopTree
+from .top_tree import TopTree, checked_top_tree
 from .training_rows import Place
 from .workers import Workers
 from .workspace import Workspace
@@ -46,7 +46,11 @@ def as_begun(means: Means, checkpoint: Checkpoint) -> Means:
     if means.store != "disk":
         return means
     if (found := checkpoint.saved("rounds")) is not None:
-        return replace(means, tops_per_round=found[1]["tops_per_round"])
+        with checkpoint.believed("rounds"):
+            tops = found[1]["tops_per_round"]
+            if type(tops) is not int or tops < 1:
+                raise ValueError("no number of top trees")
+            return replace(means, tops_per_round=tops)
     checkpoint.save("rounds", {}, {"tops_per_round": means.tops_per_round})
     return means
 
@@ -66,19 +70,25 @@ def distribute_round(
     checkpoint = Checkpoint(space)
     name = f"round-{numbers.start:05d}"
     if (found := checkpoint.saved(f"{name}-split")) is not None:
-        progress.advance(sampled.facts.n_rows)
-        return _reopened(numbers, found, sampled, plan, means, space, trees)
+        with checkpoint.believed(f"{name}-split"):
+            done = _reopened(numbers, found, sampled, plan, means, space, trees)
+        if done is not None:
+            progress.advance(sampled.facts.n_rows)
+            return done
+        checkpoint.forget(f"{name}-split")  # rows that it relies on are lost
     mine = {i: tops[i] for i in numbers}
     n_buckets = {i: top.n_buckets for i, top in mine.items()}
     store = DiskStore(sampled, n_buckets, plan, space, means.group_rows)
     start: tuple[Place, list[int]] = Place(), []
     complete = False
+    begun = False
     if (found := checkpoint.saved(name)) is not None:
-        values = found[1]
-        store.reopen({int(top): size for top, size in values["sizes"].items()}, values["place"]["row"])
-        start = Place(**values["place"]), values["classes"]
-        complete = values["complete"]
-    else:
+        with checkpoint.believed(name):
+            start, sizes, complete = _how_far(found[1], sampled, plan, numbers)
+        begun = store.reopen(sizes, start[0].row)
+    if not begun:  # or the files have less than was remembered, or other top trees have had this round
+        start, complete = (Place(), []), False
+        checkpoint.forget(name)
         store.reopen(dict.fromkeys(numbers, 0), 0)
 
     def remember(place: Place, classes: list[int], complete: bool = False) -> None:
@@ -115,28 +125,60 @@ def _save_split(checkpoint: Checkpoint, name: str, done: Round) -> None:
 
 def _reopened(
     numbers: range,
-    found: tuple[dict[str, npt.NDArray[np.generic]], dict[str, object]],
+    found: tuple[dict[str, npt.NDArray[Any]], dict[str, Any]],
     sampled: Sampled,
     plan: Plan,
     means: Means,
     space: Workspace,
     trees: GrownTrees,
-) -> Round:
-    """A round that another process distributed and split; top trees that are grown have no files left."""
+) -> Round | None:
+    """A round that another process distributed and split; top trees that are grown have no files left.
+
+    None if there are trees to grow yet and their rows are lost.
+    """
     arrays, values = found
-    tops = {i: TopTree(*(arrays[f"{i}_{key}"] for key in TopTree.__annotations__)) for i in numbers}  # type: ignore[arg-type]
+    sizes = values["sizes"]
+    if sorted(map(int, sizes)) != list(numbers):  # other top trees have had this round
+        return None
+    tops, owners = {}, {}
+    for i in numbers:
+        tops[i] = checked_top_tree(
+            {key: arrays[f"{i}_{key}"] for key in TopTree.__annotations__}, sampled.facts.n_features
+        )
+        owners[i] = arrays[f"{i}_owners"]
+        rows = arrays[f"{i}_sizes"]
+        if not len(rows) == len(owners[i]) == tops[i].n_buckets or rows.sum() != sampled.facts.n_rows:
+            raise ValueError("another number of buckets")
+        if owners[i].dtype != np.int64 or owners[i].min() < 0 or len(np.unique(owners[i])) != len(rows):
+            raise ValueError("a bucket without rows of its own")
     trees_of_tops = plan.trees_of_tops(sampled.facts.n_rows)
     left = [i for i in numbers if not _finished(i, tops[i], trees, trees_of_tops)]
     store = DiskStore(sampled, {i: tops[i].n_buckets for i in left}, plan, space, means.group_rows)
-    sizes = values["sizes"]
-    assert isinstance(sizes, dict)
-    owners = {i: arrays[f"{i}_owners"].astype(np.int64) for i in left}
-    store.reopen({i: sizes[str(i)] for i in left}, sampled.facts.n_rows, owners)
+    if not store.reopen({i: sizes[str(i)] for i in left}, sampled.facts.n_rows, owners):
+        return None
     for i in left:
         store.set_depths(i, tops[i].bucket_depths)
         store.seal(i)
-    rows = {i: arrays[f"{i}_sizes"].astype(np.int64) for i in numbers}
-    return Round(store, tops, rows, int(values["split"]))  # type: ignore[call-overload]
+        if not np.array_equal(store.sizes(i), arrays[f"{i}_sizes"]):
+            raise ValueError("buckets with other rows")
+    buckets = {i: arrays[f"{i}_sizes"].astype(np.int64) for i in numbers}
+    return Round(store, tops, buckets, int(values["split"]))
+
+
+def _how_far(
+    values: dict[str, Any], sampled: Sampled, plan: Plan, numbers: range
+) -> tuple[tuple[Place, list[int]], dict[int, int], bool]:
+    """The place that a distribution came to, with the rows of each class and the size of each file."""
+    place, classes, complete = Place(**values["place"]), values["classes"], bool(values["complete"])
+    sizes = {int(top): size for top, size in values["sizes"].items()}
+    if not all(type(n) is int and n >= 0 for n in [*vars(place).values(), *classes, *sizes.values()]):
+        raise ValueError("no numbers")
+    rows = sum(classes) if plan.classification else place.row
+    if len(classes) > plan.n_classes or rows != place.row or place.row > sampled.facts.n_rows:
+        raise ValueError("another number of rows")
+    if complete and place != sampled.end:
+        raise ValueError("another end")
+    return (place, classes), sizes, complete
 
 
 def _finished(top: int, tree: TopTree, trees: GrownTrees, trees_of_tops: list[int]) -> bool:

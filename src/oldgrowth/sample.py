@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from .id_columns import IdFinder
 from .kept_rows import KeptRows
 from .plan import Plan
 from .progress import StageProgress
+from .sample_memory import check_memory
 from .space import Space
 from .training_rows import Chunk, Pass, Place, Taken, Trail, TrainingRows, read_ahead
 
@@ -128,20 +130,33 @@ class _Found:
 
     def resume(self, checkpoint: Checkpoint) -> Place:
         """Take up what was saved; where the pass goes on."""
-        if (saved := checkpoint.saved(_STATE)) is None:
-            return Place()
-        arrays, values = saved
+        saved = checkpoint.saved(_STATE)
+        if saved is not None:
+            with checkpoint.believed(_STATE):
+                if (place := self._restored(*saved)) is not None:
+                    return place
+        if self.kept is not None and checkpoint.active:  # rows of no memory, or not all of one
+            self.kept.forget()
+        return Place()
+
+    def _restored(self, arrays: dict[str, npt.NDArray[Any]], values: dict[str, Any]) -> Place | None:
+        """None if rows that were kept are lost: then the pass is made again."""
+        place, classes = Place(**values["place"]), len(values["labels"].get("labels", []))
+        check_memory(values, place, self._rows)
+        if self.kept is not None:
+            parts = {k.removeprefix("kept_"): v for k, v in arrays.items() if k.startswith("kept_")}
+            if not self.kept.restore(parts, classes, place.row):
+                return None
         for f, (wide, missing) in enumerate(values["features"]):
-            self._profile.restore(f, wide, missing, arrays[f"values_{f}"])
+            known = arrays[f"values_{f}"]
+            if known.dtype != np.float32 or not np.isfinite(known).all():
+                raise ValueError(f"values of feature {f}")
+            self._profile.restore(f, bool(wide), bool(missing), known)
         self._finder.restore(values["facts"])
         self._rows.restore_labels(values["labels"])
-        if self.kept is not None:
-            self.kept.restore(
-                {k.removeprefix("kept_"): v for k, v in arrays.items() if k.startswith("kept_")}
-            )
-        self.complete = values["complete"]
+        self.complete = bool(values["complete"])
         self.trail = Trail.restored(values["trail"])
-        return Place(**values["place"])
+        return place
 
     def finish(self, end: Place) -> Sampled:
         if self._finder.n_rows == 0:

@@ -168,9 +168,9 @@ class SpillFile:
         try:
             with self._descriptor() as descriptor:
                 os.fdatasync(descriptor)
-            self._space.sync_new_files()
         except OSError as error:
             raise self._space.write_failed(error, self.path, 0) from error
+        self._space.sync_new_files()
 
     def truncate(self, size: int) -> None:
         """Cut off the end. If that fails, later bytes are still written from there on."""

@@ -27,6 +27,9 @@ _SYNC_EVERY_SECONDS = 1.0
 _READ_BYTES = 8 * 2**20
 
 
+Run = tuple[int, int, int, int]  # top tree, bucket, first tree, trees
+
+
 @dataclass(frozen=True)
 class Entry:
     """Which trees of which bucket, and where the bytes are that were logged for them."""
@@ -38,11 +41,16 @@ class Entry:
     offset: int
     size: int
 
+    @property
+    def run(self) -> Run:
+        return self.top, self.bucket, self.first_tree, self.trees
+
 
 class TaskLog:
-    """Safe to use by several threads."""
+    """Safe to use by several threads. The log that is `needed` is always synced before this one."""
 
-    def __init__(self, space: Workspace, name: str) -> None:
+    def __init__(self, space: Workspace, name: str, needed: TaskLog | None = None) -> None:
+        self._needed = needed
         self._space = space
         self._name = name
         self._file = space.file(name)
@@ -69,11 +77,13 @@ class TaskLog:
                     self._file.truncate(begin)
                 raise
             if self._space.lasting and time.monotonic() - self._synced > _SYNC_EVERY_SECONDS:
-                self._file.sync()
+                self.sync()
                 self._synced = time.monotonic()
         return Entry(top, bucket, first_tree, trees, offset, size)
 
     def sync(self) -> None:
+        if self._needed is not None:
+            self._needed.sync()
         self._file.sync()
 
     def entries(self) -> list[Entry]:
@@ -102,6 +112,10 @@ class TaskLog:
         wanted = [entry.size, entry.top, entry.bucket, entry.first_tree, entry.trees]
         if magic != _MAGIC or rest != wanted or self._checksum(header, entry.offset, entry.size) != crc:
             raise self.damaged(entry.offset, "its checksum does not match")
+
+    @property
+    def size(self) -> int:
+        return self._file.size
 
     def read(self, offset: int, out: npt.NDArray[np.uint8]) -> None:
         self._file.read(offset, out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +49,20 @@ class TopTree:
         )
 
 
+def checked_top_tree(arrays: dict[str, npt.NDArray[Any]], n_features: int) -> TopTree:
+    """A top tree that another process wrote, if nothing in it leads outside of it; else a ValueError."""
+    tree = TopTree(arrays["nodes"], arrays["bucket_depths"], arrays["importances"])
+    types = [array.dtype for array in vars(tree).values()]
+    if types != [np.dtype(np.uint64), np.dtype(np.uint32), np.dtype(np.float64)]:
+        raise ValueError("arrays of other types")
+    depths = _core.depths_of_buckets(tree.nodes, n_features)
+    if len(depths) == 0 or not np.array_equal(depths, tree.bucket_depths):
+        raise ValueError("no top tree")
+    if tree.importances.shape != (n_features,) or not np.isfinite(tree.importances).all():
+        raise ValueError("no importances")
+    return tree
+
+
 def only_bucket(n_features: int) -> TopTree:
     """The top tree of data that fit one bucket: a single leaf."""
     leaf = np.array([2**63], dtype=np.uint64)
@@ -70,7 +85,7 @@ def grow_top_trees(
     tops: list[TopTree] = []
     for first in range(0, n_tops, at_once):
         numbers = range(first, min(first + at_once, n_tops))
-        saved = [_saved(checkpoint, top) for top in numbers]
+        saved = [_saved(checkpoint, top, sampled.facts.n_features) for top in numbers]
         tasks = [
             None if found else pool.submit(_grow_top_tree, sampled, plan, top, pool.stop)
             for top, found in zip(numbers, saved, strict=True)
@@ -84,9 +99,12 @@ def grow_top_trees(
     return tops
 
 
-def _saved(checkpoint: Checkpoint, top: int) -> TopTree | None:
-    found = checkpoint.saved(f"top-{top:05d}")
-    return None if found is None else TopTree(**found[0])
+def _saved(checkpoint: Checkpoint, top: int, n_features: int) -> TopTree | None:
+    name = f"top-{top:05d}"
+    if (found := checkpoint.saved(name)) is None:
+        return None
+    with checkpoint.believed(name):
+        return checked_top_tree(found[0], n_features)
 
 
 def _grow_top_tree(sampled: Sampled, plan: Plan, top: int, stop: _core.Stop) -> TopTree:
