@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import csv
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import oldgrowth
@@ -43,6 +44,7 @@ def write_files(folder: Path) -> None:
     names = np.array(["ash", "birch", "cedar"])[y]
     table = pa.table({**columns, "label": names, "value": value, "w": weights})
     pq.write_table(table, folder / "rows.parquet", row_group_size=700)
+    csv.write_csv(table, folder / "rows.csv")
     np.savez(folder / "rows.npz", x=x, y=y, value=value, w=weights)
 
 
@@ -93,11 +95,23 @@ def subsets(folder: Path, **params: Any) -> Any:
     )
 
 
+def weighted_labels_in_csv(folder: Path, **params: Any) -> Any:
+    """The number of rows is not known before they are read."""
+    data = oldgrowth.open_dataset(folder / "rows.csv", "label", [f"f{i}" for i in range(8)], "w")
+    return oldgrowth.ExtraTreesClassifier(8, **(COMMON | SPLIT | params)).fit(data)
+
+
+def many_top_trees(folder: Path, **params: Any) -> Any:
+    data = oldgrowth.open_dataset(folder / "rows.parquet", "value", [f"f{i}" for i in range(8)])
+    options = COMMON | {"bucket_size": 1000, "trees_per_top": 1, "max_depth": 4, "oob_score": True} | params
+    return oldgrowth.RandomForestRegressor(40, **options).fit(data)
+
+
 CASES: dict[str, Callable[..., Any]] = {
     case.__name__: case
     for case in (
         labels_in_a_file, weighted_values_in_a_file, labels_in_arrays_in_rounds, values_in_arrays, one_bucket,
-        subsets,
+        subsets, weighted_labels_in_csv, many_top_trees,
     )
 }  # fmt: skip
 

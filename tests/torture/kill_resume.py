@@ -115,8 +115,9 @@ def _child(case: str, folder: Path, params: dict[str, Any], arm: Arm | None, wri
 
 
 class Torture:
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, cases: list[str]) -> None:
         self.folder = folder
+        self.cases = cases
         self.random = random.Random(seed)
         self.killed = self.bad = self.trials = 0
         if (child := os.fork()) == 0:  # here it would start threads, which a fork does not survive
@@ -125,7 +126,7 @@ class Torture:
         os.waitpid(child, 0)
         self.expected: dict[str, str] = {}
         self.seconds: dict[str, float] = {}
-        for case in CASES:
+        for case in cases:
             in_memory = run(case, folder, {"store": "memory"} if case != "subsets" else {}, None, None)
             started = time.monotonic()
             found = run(case, folder, {"checkpoint_dir": folder / "first"}, None, None)
@@ -169,10 +170,10 @@ class Torture:
 
     def random_instants(self, kills: int) -> None:
         while self.killed < kills:
-            self.trial(self.random.choice(list(CASES)), what="random instant")
+            self.trial(self.random.choice(self.cases), what="random instant")
 
     def stage_boundaries(self) -> None:
-        for case in CASES:
+        for case in self.cases:
             k = 0
             while self.trial(case, at_stage_boundary(k), f"stage boundary {k}"):
                 k += 1
@@ -180,7 +181,7 @@ class Torture:
     def writes(self, trials: int) -> None:
         for _ in range(trials):
             k = int(2 ** self.random.uniform(0, 9)) - 1
-            self.trial(self.random.choice(list(CASES)), in_write(k), f"in write {k}")
+            self.trial(self.random.choice(self.cases), in_write(k), f"in write {k}")
 
 
 def main() -> int:
@@ -188,12 +189,13 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=50, help="at random instants")
     parser.add_argument("--writes", type=int, default=50, help="fits killed in the middle of a write")
     parser.add_argument("--no-boundaries", action="store_true", help="not at each stage boundary")
+    parser.add_argument("--cases", nargs="*", default=list(CASES))
     parser.add_argument("--seed", type=int, default=None)
     options = parser.parse_args()
     seed = random.randrange(10**6) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        torture = Torture(Path(folder), seed)
+        torture = Torture(Path(folder), seed, options.cases)
         torture.random_instants(options.kills)
         torture.writes(options.writes)
         if not options.no_boundaries:
