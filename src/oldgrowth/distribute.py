@@ -41,7 +41,7 @@ def distribute(
     reading = Pass(sampled.rows, start[0], sampled.trail)
     counts = np.zeros(plan.n_classes, dtype=np.int64)
     counts[: len(start[1])] = start[1]
-    progress.advance(start[0].row)
+    progress.skip(start[0].row)
 
     def put(group: object, at: int, chunk: Chunk) -> None:
         store.put(group, at, chunk, [_core.route(top.nodes, chunk.x) for top in tops.values()])

@@ -190,7 +190,8 @@ class _Fitting:
                 sizes.append(done.sizes[i])
             left = done.unfinished(self.trees, self._trees_of_tops)
             self._check_buckets(done, left)
-            self._grow(done.store, left)
+            grown = sum(self._n * self._trees_of_tops[i] for i in numbers if i not in left)
+            self._grow(done.store, left, grown)
         return tops, sizes
 
     def _check_buckets(self, done: Round, tops: Iterable[int]) -> None:
@@ -207,9 +208,11 @@ class _Fitting:
         self._recorder.report.buckets_split += n_split
         return tree
 
-    def _grow(self, store: Any, tops: dict[int, TopTree]) -> None:
+    def _grow(self, store: Any, tops: dict[int, TopTree], grown: int = 0) -> None:
+        """Trees on these top trees; those on others of the round, with so many rows, are grown already."""
         rows = sum(int(store.sizes(i).sum()) * self._trees_of_tops[i] for i in tops)
-        with self._recorder.stage("grow", rows) as progress:
+        with self._recorder.stage("grow", grown + rows) as progress:
+            progress.skip(grown)
             grow(
                 store, tops, self._plan, self._trees_of_tops, self.trees, self._oob, self._pool, progress,
                 self._means.grown_rows,

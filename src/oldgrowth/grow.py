@@ -80,7 +80,7 @@ def grow(
     unfinished = {task.top for task in left}
     weights = _class_weights(store, [t for t in tasks if t.top in unfinished], plan, pool)
     growing = _Growing(store, plan, trees, oob, weights, n_features, pool.stop)
-    progress.advance(_rows_of_trees(tasks) - _rows_of_trees(left))
+    progress.skip(_rows_of_trees(tasks) - _rows_of_trees(left))
     shared = [t for t in left if t.rows > large and len(t.trees) > 1 and plan.n_jobs > 1]
     open_tasks = Counter(task.top for task in left)
     alone = [task for task in left if task not in set(shared)]

@@ -17,7 +17,7 @@ from .batch_predict import targets_of
 from .datasets.base import Dataset
 from .errors import DataError, MissingExtraError, NoBucketRowsError, ParameterError
 from .fitted_models import drawable, feature_names, forest_in
-from .report import KEPT_BUCKETS
+from .report import KEPT_BUCKETS, quantiles_of_buckets
 from .scores import MOST_IN_MATRIX, Confusion, refuse_other_kinds
 from .tree_layout import TreeLayout, lay_out
 
@@ -228,7 +228,8 @@ def _of_rows(rows: npt.NDArray[np.int64]) -> str:
         return f"one bucket of {text.counted(int(rows[0]), 'row')}"
     if rows.min() == rows.max():
         return f"{len(rows):,} buckets of {text.counted(int(rows[0]), 'row')} each"
-    return f"{len(rows):,} buckets of {rows.min():,} to {rows.max():,} rows, median {np.median(rows):,.0f}"
+    median = quantiles_of_buckets(rows)["50%"]
+    return f"{len(rows):,} buckets of {rows.min():,} to {rows.max():,} rows, median {median:,}"
 
 
 def _draw_branches(ax: Any, tree: TreeLayout) -> None:

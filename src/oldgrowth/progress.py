@@ -65,6 +65,7 @@ class StageProgress:
 
     def __init__(self, name: str, total: int | None) -> None:
         self.name, self.total, self.done = name, total, 0
+        self.skipped = 0  # of those done, by an interrupted fit
         self.memory = 0  # the most that was seen
         self._looked = 0.0
 
@@ -75,6 +76,11 @@ class StageProgress:
             self._looked = now
             self.memory = max(self.memory, resident_memory())
             self._look(now)
+
+    def skip(self, rows: int) -> None:
+        """Count rows that an interrupted fit has finished: they took no time now."""
+        self.skipped += rows
+        self.advance(rows)
 
     def _look(self, now: float) -> None:
         """Tell whoever follows the stage, if it is time."""
@@ -117,7 +123,9 @@ class FollowedStage(StageProgress):
         return time.perf_counter() - self._started
 
     def _source_read(self) -> int:
-        return int(self._source_bytes * self.done / self.total) if self._source_bytes and self.total else 0
+        if not self._source_bytes or not self.total:
+            return 0
+        return int(self._source_bytes * (self.done - self.skipped) / self.total)
 
     def as_progress(self, finished: bool = False) -> FitProgress:
         read, written = (now - then for now, then in zip(self._machine.moved(), self._moved, strict=True))
@@ -136,7 +144,7 @@ class FollowedStage(StageProgress):
 
     def words(self, width: int = 1000) -> list[str]:
         """What there is to say, the less important left out where it would be too long."""
-        rate = self.done / max(self.seconds, 1e-9)
+        rate = (self.done - self.skipped) / max(self.seconds, 1e-9)
         of_all = "" if self.total is None else f" of {self.total:,}"
         noun = "row" if (self.done if self.total is None else self.total) == 1 else "rows"
         words = {"rows": f"{self.done:,}{of_all} {noun}"}

@@ -66,8 +66,7 @@ class FitReport:
         """Take down the rows of the buckets of each top tree."""
         self.buckets = sum(map(len, sizes))
         self.rows_by_bucket = [top.tolist() for top in sizes] if self.buckets <= KEPT_BUCKETS else []
-        quantiles = np.quantile(np.concatenate(sizes), _QUANTILES, method="nearest")
-        self.bucket_rows = {f"{q:.0%}": int(v) for q, v in zip(_QUANTILES, quantiles, strict=True)}
+        self.bucket_rows = quantiles_of_buckets(np.concatenate(sizes))
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"seconds": self.seconds}
@@ -131,6 +130,12 @@ def _aligned(cells: tuple[str, ...]) -> str:
     return "".join(f"{cell:{side}{width}}" for cell, side, width in zip(cells, sides, widths, strict=False))
 
 
+def quantiles_of_buckets(rows: npt.NDArray[np.int64]) -> dict[str, int]:
+    """Rows of the smallest, the median and the largest bucket, and of those between: each is a bucket's."""
+    quantiles = np.quantile(rows, _QUANTILES, method="nearest")
+    return {f"{q:.0%}": int(v) for q, v in zip(_QUANTILES, quantiles, strict=True)}
+
+
 def _known(cls: type[FitReport | StageReport], values: dict[str, Any]) -> dict[str, Any]:
     """The values of the fields that there are, which must be of their types."""
     known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
@@ -178,7 +183,7 @@ class Recorder:
                 progress.done,
                 seconds,
                 peak,
-                read_now - read + (source_bytes or 0),
+                read_now - read + round((source_bytes or 0) * (1 - progress.skipped / max(1, progress.done))),
                 written_now - written,
             )
         )

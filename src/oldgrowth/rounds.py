@@ -73,7 +73,7 @@ def distribute_round(
         with checkpoint.believed(f"{name}-split"):
             done = _reopened(numbers, found, sampled, plan, means, space, trees)
         if done is not None:
-            progress.advance(sampled.facts.n_rows)
+            progress.skip(sampled.facts.n_rows)
             return done
         checkpoint.forget(f"{name}-split")  # rows that it relies on are lost
     mine = {i: tops[i] for i in numbers}
@@ -97,7 +97,7 @@ def distribute_round(
             checkpoint.save(name, {}, values)
 
     if complete:
-        progress.advance(sampled.facts.n_rows)
+        progress.skip(sampled.facts.n_rows)
     else:
         distribute(sampled, mine, store, plan, pool, progress, start, remember)
         remember(sampled.end, sampled.facts.class_rows.tolist(), complete=True)

@@ -71,7 +71,7 @@ def sample(
     checkpoint = space.checkpoint()
     found = _Found(rows, plan, None if rows.random_access else KeptRows(rows.n_features, space, kept_bytes))
     reading = Pass(rows, found.resume(checkpoint), found.trail)
-    progress.advance(reading.place.row)
+    progress.skip(reading.place.row)
     choose = _chooser(rows, plan) if found.kept is not None else None
     saved_at = time.monotonic()
     if not found.complete:

@@ -95,7 +95,7 @@ def grow_top_trees(
             if found is None:
                 checkpoint.save(f"top-{top:05d}", vars(tree), {})
             tops.append(tree)
-            progress.advance(plan.top_sample)
+            (progress.advance if found is None else progress.skip)(plan.top_sample)
     return tops
 
 
