@@ -33,8 +33,16 @@ struct OwnedForest {
   In1<std::uint64_t> top_nodes, top_start, bucket_start, trees_of_top, bottom_start, nodes, node_start, table_start;
   In1<float> table;
   In1<std::uint32_t> tree_crc;
+  nb::list held_files;
   Forest forest;
   std::unique_ptr<TreeChecks> checks;
+  std::vector<const MappedFile*> files;
+
+  void check(std::size_t first, std::size_t last) const {
+    while_unchanged(forest, [&](TreeChecks::Epoch epoch) {
+      for (std::size_t b = first; b < last; ++b) checks->ensure(forest, b, epoch);
+    });
+  }
 };
 
 struct Rows {
@@ -338,13 +346,15 @@ void bind_forest(nb::module_& m) {
       },
       "nodes"_a, "n_features"_a, "n_classes"_a, "table_rows"_a, "Whether nothing in a bottom tree leads outside.");
   nb::exception<DamagedTree>(m, "DamagedTreeError", PyExc_ValueError);
+  nb::exception<LostPages>(m, "LostPagesError", PyExc_ValueError);
+  nb::exception<ChangingFile>(m, "ChangingFileError", PyExc_ValueError);
   nb::class_<OwnedForest>(m, "Forest", "A forest in flat arrays, whose trees are checked when they are first used.")
       .def(
           "__init__",
           [](OwnedForest* self, std::uint32_t n_features, std::uint32_t n_classes, In1<std::uint64_t> top_nodes,
              In1<std::uint64_t> top_start, In1<std::uint64_t> bucket_start, In1<std::uint64_t> trees_of_top,
              In1<std::uint64_t> bottom_start, In1<std::uint64_t> nodes, In1<std::uint64_t> node_start,
-             In1<std::uint64_t> table_start, In1<float> table, In1<std::uint32_t> tree_crc, bool trusted) {
+             In1<std::uint64_t> table_start, In1<float> table, In1<std::uint32_t> tree_crc, nb::list files) {
             const Forest forest{n_features,
                                 n_classes,
                                 span_of(top_nodes),
@@ -357,24 +367,25 @@ void bind_forest(nb::module_& m) {
                                 span_of(table_start),
                                 span_of(table),
                                 span_of(tree_crc)};
-            const std::string wrong = trusted ? "" : check_frame(forest);
+            const std::string wrong = check_frame(forest);
             if (!wrong.empty()) throw nb::value_error(wrong.c_str());
             new (self) OwnedForest{top_nodes,  top_start,   bucket_start, trees_of_top, bottom_start, nodes,
-                                   node_start, table_start, table,        tree_crc,     forest,       nullptr};
-            if (trusted) return;
+                                   node_start, table_start, table,        tree_crc,     files,        forest};
             self->checks = std::make_unique<TreeChecks>(forest.tree_crc.size());
+            for (nb::handle file : files) self->files.push_back(nb::cast<const MappedFile*>(file));
             self->forest.checks = self->checks.get();
+            self->forest.files = self->files;
           },
           "n_features"_a, "n_classes"_a, "top_nodes"_a, "top_start"_a, "bucket_start"_a, "trees_of_top"_a,
-          "bottom_start"_a, "nodes"_a, "node_start"_a, "table_start"_a, "table"_a, "tree_crc"_a, "trusted"_a = false)
+          "bottom_start"_a, "nodes"_a, "node_start"_a, "table_start"_a, "table"_a, "tree_crc"_a, "files"_a)
       .def(
           "check",
           [](const OwnedForest& self) {
             nb::gil_scoped_release release;
-            for (std::size_t b = 0; self.checks && b < self.forest.tree_crc.size(); ++b)
-              self.checks->ensure(self.forest, b);
+            if (!self.files.empty()) self.checks->forget(0, self.forest.tree_crc.size());
+            self.check(0, self.forest.tree_crc.size());
           },
-          "Check all trees that were not used yet.")
+          "Check all trees: of a mapped forest again, else those that were not used yet.")
       .def(
           "prediction_bytes",
           [](const OwnedForest& self, bool evict) {
@@ -384,25 +395,25 @@ void bind_forest(nb::module_& m) {
           "evict"_a, "What a thread takes while it predicts: for each row, and beside that.")
       .def(
           "predict_sums",
-          [](const OwnedForest& self, In2<float> x, bool may_miss, bool hard, bool let_go, Out2<double> sums) {
+          [](const OwnedForest& self, In2<float> x, bool may_miss, bool hard, bool evict, Out2<double> sums) {
             require(x.shape(1) == self.forest.n_features && sums.shape(0) == x.shape(0) &&
                         sums.shape(1) == self.forest.outputs(),
                     "arrays of other shapes");
             nb::gil_scoped_release release;
-            predict_sums(self.forest, {x.data(), x.shape(0), may_miss, let_go}, hard, sums.data());
+            predict_sums(self.forest, {x.data(), x.shape(0), may_miss, evict}, hard, sums.data());
           },
-          "x"_a, "may_miss"_a, "hard"_a, "let_go"_a, "sums"_a)
+          "x"_a, "may_miss"_a, "hard"_a, "evict"_a, "sums"_a)
       .def(
           "apply",
-          [](const OwnedForest& self, In2<float> x, bool may_miss, bool let_go, Out2<std::int64_t> leaves) {
+          [](const OwnedForest& self, In2<float> x, bool may_miss, bool evict, Out2<std::int64_t> leaves) {
             std::size_t trees = 0;
             for (const std::uint64_t t : self.forest.trees_of_top) trees += t;
             require(x.shape(1) == self.forest.n_features && leaves.shape(0) == x.shape(0) && leaves.shape(1) == trees,
                     "arrays of other shapes");
             nb::gil_scoped_release release;
-            apply(self.forest, {x.data(), x.shape(0), may_miss, let_go}, leaves.data());
+            apply(self.forest, {x.data(), x.shape(0), may_miss, evict}, leaves.data());
           },
-          "x"_a, "may_miss"_a, "let_go"_a, "leaves"_a);
+          "x"_a, "may_miss"_a, "evict"_a, "leaves"_a);
 }
 
 }  // namespace

@@ -5,13 +5,16 @@
 #include <malloc.h>
 #endif
 
+#include <cerrno>
 #include <cstring>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "bindings.hpp"
 #include "bucket_file.hpp"
 #include "crc32c.hpp"
+#include "mapped_file.hpp"
 
 namespace oldgrowth {
 
@@ -106,10 +109,51 @@ void bind_blocks(nb::module_& m) {
       "bytes"_a, "Owner, sequence, rows and bytes of a row, or None if no block begins here.");
 }
 
+void bind_mapped_file(nb::module_& m) {
+  nb::class_<MappedFile>(m, "MappedFile", "A file that is mapped to be read, and may change or end meanwhile.")
+      .def(
+          "__init__",
+          [](MappedFile* self, int fd) {
+            try {
+              new (self) MappedFile(fd);
+            } catch (const std::system_error& error) {
+              errno = error.code().value();
+              PyErr_SetFromErrno(PyExc_OSError);
+              throw nb::python_error();
+            }
+          },
+          "fd"_a)
+      .def_prop_ro("size", &MappedFile::size)
+      .def_prop_ro("lost", &MappedFile::lost, "Whether a page could not be read any more.")
+      .def_prop_ro(
+          "stamp",
+          [](const MappedFile& self) {
+            const FileStamp stamp = self.stamp();
+            return nb::make_tuple(stamp.size, stamp.modified, stamp.changed);
+          },
+          "Size and times of the file now.")
+      .def_prop_ro(
+          "bytes",
+          [](nb::handle self) {
+            const auto& file = nb::cast<const MappedFile&>(self);
+            return nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>>(file.data(), {file.size()}, self);
+          },
+          "All of the file, as it is now.")
+      .def(
+          "evict",
+          [](const MappedFile& self, nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu> part) {
+            self.evict(part.data(), part.nbytes());
+          },
+          "part"_a, "Free the memory of an array of these bytes; of any other array nothing.");
+  m.def("guard_mappings", &guard_mappings,
+        "Make sure that reading a file that was truncated does not end the process.");
+}
+
 }  // namespace
 
 void bind_files(nb::module_& m) {
   bind_blocks(m);
+  bind_mapped_file(m);
   m.def(
       "crc32c",
       [](In1<std::uint8_t> bytes, std::uint32_t crc) {

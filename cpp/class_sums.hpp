@@ -31,8 +31,10 @@ class ClassSums {
       const std::uint64_t c = is_pure(node) ? payload(node) : mixed(row, bottom + j, node);
       if (words_ == 1)
         packed += vote(c);
-      else if (c != kNoVote)
+      else if (c < k_)
         votes[c / 8] += vote(c % 8);
+      else if (c != kNoVote)
+        throw DamagedTree(bottom + j);  // it changed after it was checked
     }
     if (words_ == 1) *votes += packed;
   }
@@ -57,7 +59,9 @@ class ClassSums {
 
   // Adds the shares of a mixed leaf; or the class that it votes for.
   std::uint64_t mixed(std::size_t row, std::size_t bottom, Node leaf) {
-    const float* shares = forest_.table.data() + (forest_.table_start[bottom] + (payload(leaf) & ~kMixedBit)) * k_;
+    const std::uint64_t at = forest_.table_start[bottom] + (payload(leaf) & ~kMixedBit);
+    if (at >= forest_.table_start[bottom + 1]) throw DamagedTree(bottom);  // it changed after it was checked
+    const float* shares = forest_.table.data() + at * k_;
     if (hard_) return static_cast<std::uint64_t>(std::max_element(shares, shares + k_) - shares);
     for (std::size_t c = 0; c < k_; ++c) sums_[row * k_ + c] += static_cast<double>(shares[c]);
     return kNoVote;

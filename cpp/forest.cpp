@@ -1,5 +1,6 @@
 #include "forest.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -73,14 +74,29 @@ std::string check_frame(const Forest& forest) {
   return {};
 }
 
-bool check_tree(const Forest& forest, std::size_t bottom) {
-  const std::size_t begin = forest.node_start[bottom], rows_begin = forest.table_start[bottom];
-  const auto nodes = forest.nodes.subspan(begin, forest.node_start[bottom + 1] - begin);
-  const std::uint64_t rows = forest.table_start[bottom + 1] - rows_begin;
-  const auto table = forest.table.subspan(rows_begin * forest.outputs(), rows * forest.outputs());
+namespace {
+
+std::span<const Node> nodes_of(const Forest& forest, std::size_t bottom) {
+  return forest.nodes.subspan(forest.node_start[bottom], forest.node_start[bottom + 1] - forest.node_start[bottom]);
+}
+
+std::uint64_t table_rows(const Forest& forest, std::size_t bottom) {
+  return forest.table_start[bottom + 1] - forest.table_start[bottom];
+}
+
+}  // namespace
+
+bool has_checksum(const Forest& forest, std::size_t bottom) {
+  const auto nodes = nodes_of(forest, bottom);
+  const auto table = forest.table.subspan(forest.table_start[bottom] * forest.outputs(),
+                                          table_rows(forest, bottom) * forest.outputs());
   const std::uint32_t crc = crc32c(nodes.data(), nodes.size_bytes());
-  if (crc32c(table.data(), table.size_bytes(), crc) != forest.tree_crc[bottom]) return false;
-  return check_bottom_tree(nodes, forest.n_features, forest.n_classes, rows);
+  return crc32c(table.data(), table.size_bytes(), crc) == forest.tree_crc[bottom];
+}
+
+bool check_tree(const Forest& forest, std::size_t bottom) {
+  return has_checksum(forest, bottom) &&
+         check_bottom_tree(nodes_of(forest, bottom), forest.n_features, forest.n_classes, table_rows(forest, bottom));
 }
 
 bool check_bottom_tree(std::span<const Node> nodes, std::uint32_t n_features, std::uint32_t n_classes,
@@ -115,6 +131,39 @@ std::vector<std::uint32_t> depths_of_buckets(std::span<const Node> nodes, std::u
       right.emplace_back(at + format.right(nodes[at]), ++depth);
   }
   return depths;
+}
+
+TreeChecks::Epoch TreeChecks::begin(const Forest& forest) const {
+  const std::lock_guard lock(mutex_);
+  if (stamps_.size() != forest.files.size())
+    for (const MappedFile* file : forest.files) stamps_.push_back(file->stamp());
+  settled_ = settled_ || std::ranges::all_of(stamps_, [](const FileStamp& stamp) { return stamp.settled(); });
+  return settled_ ? epoch_ : kNone;
+}
+
+bool TreeChecks::lasts(const Forest& forest) const {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < stamps_.size(); ++i) {
+    const FileStamp now = forest.files[i]->stamp();
+    if (forest.files[i]->lost() || now.size < static_cast<std::int64_t>(forest.files[i]->size())) throw LostPages();
+    if (now == stamps_[i]) continue;
+    stamps_.clear();
+    settled_ = false;
+    ++epoch_;
+    return false;
+  }
+  return true;
+}
+
+void while_unchanged(const Forest& forest, const std::function<void(TreeChecks::Epoch)>& work) {
+  if (forest.checks == nullptr) return work(0);
+  if (!forest.files.empty()) guard_mappings();
+  constexpr int kMostTimes = 4;
+  for (int time = 0; time < kMostTimes; ++time) {
+    work(forest.checks->begin(forest));
+    if (forest.checks->lasts(forest)) return;
+  }
+  throw ChangingFile();
 }
 
 }  // namespace oldgrowth

@@ -5,11 +5,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <mutex>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "mapped_file.hpp"
 #include "node.hpp"
 
 namespace oldgrowth {
@@ -29,7 +32,10 @@ struct Forest {
   std::span<const std::uint64_t> table_start;  // per bottom tree, and one past: its first table row
   std::span<const float> table;                // shares of each class in a mixed leaf
   std::span<const std::uint32_t> tree_crc;     // per bottom tree: CRC-32C of its nodes and table rows
-  const TreeChecks* checks = nullptr;          // of bottom trees that were not checked yet
+  const TreeChecks* checks = nullptr;          // of bottom trees, each checked when it is used
+  // The files that nodes and table are mapped from, if they are: what they hold may change at any time, and lead
+  // anywhere. All other arrays are in memory of our own.
+  std::span<const MappedFile* const> files{};
 
   std::size_t n_tops() const { return trees_of_top.size(); }
   std::size_t outputs() const { return n_classes == 0 ? 1 : n_classes; }
@@ -38,6 +44,9 @@ struct Forest {
 // Empty if everything but the bottom trees is valid, else which array is not, a colon, and what is wrong: all that is
 // looked at to find a bottom tree.
 std::string check_frame(const Forest& forest);
+
+// Whether a bottom tree has its checksum.
+bool has_checksum(const Forest& forest, std::size_t bottom);
 
 // Whether a bottom tree has its checksum and each of its nodes is reached exactly once.
 bool check_tree(const Forest& forest, std::size_t bottom);
@@ -54,20 +63,50 @@ struct DamagedTree : std::runtime_error {
   explicit DamagedTree(std::size_t bottom) : runtime_error("bottom tree " + std::to_string(bottom) + " is damaged") {}
 };
 
-// Which bottom trees were checked: each is when it is first used, by whichever thread.
+struct ChangingFile : std::runtime_error {
+  ChangingFile() : runtime_error("the file keeps changing") {}
+};
+
+// Which bottom trees were checked: each is when it is first used, by whichever thread, and again when its bytes may be
+// others since. What was found holds for an epoch, which ends when a file changes.
 class TreeChecks {
  public:
-  explicit TreeChecks(std::size_t n_bottom) : done_(n_bottom) {}
+  using Epoch = std::uint32_t;
+
+  explicit TreeChecks(std::size_t n_bottom) : checked_(n_bottom) {}
+
+  // The epoch that lasts, or kNone: nothing that is found now holds later.
+  Epoch begin(const Forest& forest) const;
+  // Whether it still lasts; else another begins with the next call of `begin`.
+  bool lasts(const Forest& forest) const;
 
   // Throws DamagedTree unless the tree is valid.
-  void ensure(const Forest& forest, std::size_t bottom) const {
-    if (done_[bottom].load(std::memory_order_relaxed) != 0) return;
-    if (!check_tree(forest, bottom)) throw DamagedTree(bottom);
-    done_[bottom].store(1, std::memory_order_relaxed);
+  void ensure(const Forest& forest, std::size_t bottom, Epoch epoch) const {
+    const Epoch checked = checked_[bottom].load(std::memory_order_relaxed);
+    if (checked == epoch && epoch != kNone) return;
+    // The same checksum as before, the same tree: it need not be walked through again.
+    if (checked == kNone ? !check_tree(forest, bottom) : !has_checksum(forest, bottom)) throw DamagedTree(bottom);
+    checked_[bottom].store(epoch == kNone ? kReadAgain : epoch, std::memory_order_relaxed);
+  }
+
+  // Trees that were checked are read from their file again.
+  void forget(std::size_t first, std::size_t n) const {
+    for (std::size_t b = first; b < first + n; ++b)
+      if (checked_[b].load(std::memory_order_relaxed) != kNone)
+        checked_[b].store(kReadAgain, std::memory_order_relaxed);
   }
 
  private:
-  mutable std::vector<std::atomic<std::uint8_t>> done_;
+  static constexpr Epoch kNone = 0, kReadAgain = 1;
+  mutable std::vector<std::atomic<Epoch>> checked_;
+  mutable std::mutex mutex_;
+  mutable std::vector<FileStamp> stamps_;
+  mutable bool settled_ = false;  // a change after the stamps were taken would show in them
+  mutable Epoch epoch_ = 2;
 };
+
+// Calls work(epoch), which reads bottom trees, and calls it again if a file of the forest changed meanwhile. Throws
+// DamagedTree, LostPages or ChangingFile if the files no longer hold the forest.
+void while_unchanged(const Forest& forest, const std::function<void(TreeChecks::Epoch)>& work);
 
 }  // namespace oldgrowth

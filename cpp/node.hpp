@@ -44,6 +44,9 @@ struct NodeFormat {
 // More features than this leave too few bits for the offset of a right child.
 inline constexpr std::uint32_t kMaxFeatures = 1U << 16;
 
+// A node that another program may change: it is read once, whatever is done with it.
+inline Node read_node(const Node* node) { return __atomic_load_n(node, __ATOMIC_RELAXED); }
+
 constexpr bool is_leaf(Node node) { return (node & kLeafBit) != 0; }
 constexpr float threshold(Node node) { return std::bit_cast<float>(static_cast<std::uint32_t>(node)); }
 constexpr Node leaf(std::uint64_t payload) { return kLeafBit | payload; }

@@ -1,5 +1,6 @@
 #include "open_tree.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 
@@ -93,33 +94,42 @@ void walk(const OpenNode* open, const OpenRows& rows, std::uint32_t* leaves) {
 
 constexpr Node kOpenLeaf = std::bit_cast<std::uint32_t>(std::numeric_limits<float>::quiet_NaN());
 
-OpenNode open_node(const NodeFormat& format, Node node, bool may_miss) {
+// A node behind which there are `behind` more.
+OpenNode open_node(const OpenFormat& format, Node node, std::size_t behind) {
   if (is_leaf(node)) {
     const bool small = payload(node) < OpenNode::kElsewhere;
     return std::bit_cast<OpenNode>(kOpenLeaf | (small ? payload(node) : OpenNode::kElsewhere));
   }
-  const std::size_t missing_left = may_miss && format.missing_left(node) ? OpenNode::kMissingLeft : 0;
-  return {threshold(node), static_cast<std::uint16_t>(format.feature(node) * kColumn + missing_left),
-          static_cast<std::uint16_t>(format.right(node))};
+  const std::size_t missing_left = format.may_miss && format.nodes.missing_left(node) ? OpenNode::kMissingLeft : 0;
+  const std::size_t feature = std::min<std::size_t>(format.nodes.feature(node), format.n_features - 1);
+  return {threshold(node), static_cast<std::uint16_t>(feature * kColumn + missing_left),
+          static_cast<std::uint16_t>(std::min<std::size_t>(format.nodes.right(node), behind))};
 }
 
 #if defined(__x86_64__)
 // The same of four nodes at a time, as many as that goes into; how many those are.
-OLDGROWTH_AVX2 std::size_t open_by_four(const NodeFormat& format, const Node* nodes, std::size_t n, bool may_miss,
-                                        OpenNode* open) {
+OLDGROWTH_AVX2 std::size_t open_by_four(const OpenFormat& format, std::span<const Node> nodes, OpenNode* open) {
+  const auto feature_bits = static_cast<int>(format.nodes.feature_bits);
   const __m256i open_leaf = _mm256_set1_epi64x(kOpenLeaf), elsewhere = _mm256_set1_epi64x(OpenNode::kElsewhere);
   const __m256i most = _mm256_set1_epi64x(OpenNode::kElsewhere - 1), lower = _mm256_set1_epi64x(0xffffffff);
-  const __m256i features = _mm256_set1_epi64x((1LL << format.feature_bits) - 1);
-  const __m256i column = _mm256_set1_epi64x(kColumn), misses = _mm256_set1_epi64x(may_miss);
-  const __m128i to_missing = _mm_cvtsi32_si128(static_cast<int>(format.feature_bits));
-  const __m128i to_right = _mm_cvtsi32_si128(static_cast<int>(format.feature_bits + 1));
-  const std::size_t by_four = n / 4 * 4;
+  const __m256i features = _mm256_set1_epi64x((1LL << feature_bits) - 1);
+  const __m256i last_feature = _mm256_set1_epi64x(static_cast<long long>(format.n_features - 1));
+  const __m256i four = _mm256_set1_epi64x(4);
+  const __m256i column = _mm256_set1_epi64x(kColumn), misses = _mm256_set1_epi64x(format.may_miss);
+  const __m128i to_missing = _mm_cvtsi32_si128(feature_bits);
+  const __m128i to_right = _mm_cvtsi32_si128(feature_bits + 1);
+  // Of each of the four, how many nodes are behind it.
+  const auto behind_first = static_cast<long long>(nodes.size()) - 1;
+  __m256i behind = _mm256_set_epi64x(behind_first - 3, behind_first - 2, behind_first - 1, behind_first);
+  const std::size_t by_four = nodes.size() / 4 * 4;
   for (std::size_t i = 0; i < by_four; i += 4) {
-    const __m256i node = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(nodes + i));
+    const __m256i node = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(nodes.data() + i));
     const __m256i upper = _mm256_srli_epi64(node, 32);
-    const __m256i place = _mm256_mul_epu32(_mm256_and_si256(upper, features), column);
+    const __m256i feature = _mm256_min_epu32(_mm256_and_si256(upper, features), last_feature);
+    const __m256i place = _mm256_mul_epu32(feature, column);
     const __m256i missing = _mm256_slli_epi64(_mm256_and_si256(_mm256_srl_epi64(upper, to_missing), misses), 15);
-    const __m256i right = _mm256_slli_epi64(_mm256_srl_epi64(upper, to_right), 16);
+    const __m256i right = _mm256_slli_epi64(_mm256_min_epu32(_mm256_srl_epi64(upper, to_right), behind), 16);
+    behind = _mm256_sub_epi64(behind, four);
     const __m256i inner = _mm256_or_si256(
         _mm256_and_si256(node, lower), _mm256_slli_epi64(_mm256_or_si256(_mm256_or_si256(place, missing), right), 32));
     const __m256i payload = _mm256_srli_epi64(_mm256_add_epi64(node, node), 1);
@@ -135,12 +145,14 @@ OLDGROWTH_AVX2 std::size_t open_by_four(const NodeFormat& format, const Node* no
 
 }  // namespace
 
-void open_tree(const NodeFormat& format, const Node* nodes, std::size_t n, bool may_miss, OpenNode* open) {
+void open_tree(const OpenFormat& format, std::span<const Node> nodes, OpenNode* open) {
+  const std::size_t n = nodes.size();
   std::size_t done = 0;
 #if defined(__x86_64__)
-  if (has_avx2()) done = open_by_four(format, nodes, n, may_miss, open);
+  if (has_avx2()) done = open_by_four(format, nodes, open);
 #endif
-  for (; done < n; ++done) open[done] = open_node(format, nodes[done], may_miss);
+  for (; done < n; ++done) open[done] = open_node(format, read_node(&nodes[done]), n - 1 - done);
+  open[n] = open_node(format, leaf(0), 0);
 }
 
 void find_open_leaves(const OpenNode* open, const OpenRows& rows, std::uint32_t* leaves) {

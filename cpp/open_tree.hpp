@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "columns.hpp"
 #include "node.hpp"
@@ -20,10 +21,10 @@ struct OpenNode {
   static constexpr std::uint16_t kMissingLeft = 1U << 15;
   static constexpr std::uint32_t kElsewhere = 1U << 21;  // of a leaf's threshold: the payload is not small
 
-  // The leaf that was opened, `closed` if it has to be looked up.
-  Node leaf(const Node& closed) const {
+  // The leaf that was opened; `closed` is where it is looked up if it has to be.
+  Node leaf(const Node* closed) const {
     const auto bits = std::bit_cast<std::uint32_t>(threshold);
-    return (bits & kElsewhere) != 0 ? closed : oldgrowth::leaf(bits & (kElsewhere - 1));
+    return (bits & kElsewhere) != 0 ? read_node(closed) : oldgrowth::leaf(bits & (kElsewhere - 1));
   }
 };
 
@@ -31,8 +32,15 @@ struct OpenNode {
 inline constexpr std::size_t kMostOpenNodes = 1U << 16;
 inline constexpr std::size_t kMostOpenFeatures = (OpenNode::kMissingLeft - 1) / kColumn + 1;
 
-// Of at most so many nodes and features.
-void open_tree(const NodeFormat& format, const Node* nodes, std::size_t n, bool may_miss, OpenNode* open);
+struct OpenFormat {
+  NodeFormat nodes;
+  std::size_t n_features;
+  bool may_miss;  // there are NaN among the values
+};
+
+// Of at most so many nodes and features. There is room for one node more, which ends walks. Whatever the nodes hold,
+// a walk through the open tree stays in it and in the columns of the features.
+void open_tree(const OpenFormat& format, std::span<const Node> nodes, OpenNode* open);
 
 // A block of rows by columns, with a column of its own for where they have got to.
 struct OpenRows {

@@ -1,8 +1,5 @@
 #include "predict.hpp"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <span>
 #include <vector>
@@ -29,10 +26,11 @@ constexpr std::size_t kAround = 2 << 20;
 // A tree that rows are taken through, laid out for that if there are enough of them.
 struct Tree {
   const Node* nodes = nullptr;
+  const Node* last = nullptr;  // where walks must end, if the nodes may change meanwhile
   bool is_open = false;
   std::vector<OpenNode> open;
 
-  Node leaf(std::uint32_t index) const { return is_open ? open[index].leaf(nodes[index]) : nodes[index]; }
+  Node leaf(std::uint32_t index) const { return is_open ? open[index].leaf(nodes + index) : read_node(nodes + index); }
 };
 
 // The leaves that the rows of a block reach in some trees of their bucket, trees and rows from 0.
@@ -48,28 +46,29 @@ struct BlockLeaves {
   Node leaf(std::size_t i, std::size_t j) const { return tree[j].leaf(index(i, j)); }
 };
 
-// Gives back the memory of some items of an array that is mapped from a file, which keeps them. With them goes what
-// lies shortly before: the system maps more than is asked for, and so brings back the end of what was let go last.
+// Frees the memory of some items of an array, if it is mapped from a file of the forest. With them goes what lies
+// shortly before: the system maps more than is asked for, and so brings back the end of what was evicted last.
 template <class T>
-void let_go(std::span<const T> all, std::size_t first, std::size_t n) {
-  static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+void evict(const Forest& forest, std::span<const T> all, std::size_t first, std::size_t n) {
+  if (n == 0) return;
   const std::size_t before = std::min(first, kAround / sizeof(T));
-  const auto begin = reinterpret_cast<std::uintptr_t>(all.data() + first - before) / page * page;
-  const auto end = reinterpret_cast<std::uintptr_t>(all.data() + first + n);
-  if (end > begin) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  const auto part = all.subspan(first - before, before + n);
+  for (const MappedFile* file : forest.files) file->evict(part.data(), part.size_bytes());
 }
 
 // Takes a batch of rows through the forest, bucket by bucket, and shows all leaves to visit(BlockLeaves).
 template <class Visit>
 class Batch {
  public:
-  Batch(const Forest& forest, const RowsIn& rows, std::size_t first, std::size_t n, Visit& visit)
+  Batch(const Forest& forest, TreeChecks::Epoch epoch, const RowsIn& rows, std::size_t first, std::size_t n,
+        Visit& visit)
       : forest_(forest),
+        epoch_(epoch),
         format_(forest.n_features),
         all_{rows.x + first * forest.n_features, forest.n_features, nullptr, n, rows.may_miss},
-        let_go_(rows.let_go),
+        evict_(rows.evict),
         visit_(visit),
-        tops_at_once_(rows.let_go ? 1 : std::min(kTrees, forest.n_tops())),
+        tops_at_once_(rows.evict ? 1 : std::min(kTrees, forest.n_tops())),
         buckets_(n * tops_at_once_),
         rows_(n),
         leaves_(kBlock * kTrees) {}
@@ -81,7 +80,8 @@ class Batch {
       for (std::size_t b = 0, first = 0; b + 1 < end_.size(); first = end_[b++]) {
         if (first == end_[b]) continue;
         for (std::size_t tree = 0; tree < forest_.trees_of_top[top]; tree += kTrees) run_trees(top, b, tree, first);
-        if (let_go_) let_go_of_bucket(top, b);
+        check_files();
+        if (evict_) evict_bucket(top, b);
       }
     }
   }
@@ -91,7 +91,7 @@ class Batch {
   void route_rows(std::size_t first_top, std::size_t tops) {
     for (std::size_t t = 0; t < tops; ++t) {
       const std::size_t begin = forest_.top_start[first_top + t];
-      prepare(trees_[t], forest_.top_nodes.data() + begin, forest_.top_start[first_top + t + 1] - begin, all_.n);
+      prepare(trees_[t], forest_.top_nodes.subspan(begin, forest_.top_start[first_top + t + 1] - begin), all_.n, false);
     }
     for (std::size_t at = 0; at < all_.n; at += kBlock) {
       const std::size_t n = std::min(kBlock, all_.n - at);
@@ -111,13 +111,20 @@ class Batch {
     for (std::size_t i = 0; i < all_.n; ++i) rows_[end_[buckets[i]]++] = static_cast<std::uint32_t>(i);
   }
 
-  // All nodes and table rows of the bottom trees of a bucket.
-  void let_go_of_bucket(std::size_t top, std::size_t bucket) const {
+  // Walks through lost pages are safe, but of no use.
+  void check_files() const {
+    for (const MappedFile* file : forest_.files)
+      if (file->lost()) throw LostPages();
+  }
+
+  // All nodes and table rows of the bottom trees of a bucket. Other bytes may come from the file the next time.
+  void evict_bucket(std::size_t top, std::size_t bucket) const {
     const std::size_t trees = forest_.trees_of_top[top], bottom = forest_.bottom_start[top] + bucket * trees;
     const std::size_t node = forest_.node_start[bottom], row = forest_.table_start[bottom];
-    let_go(forest_.nodes, node, forest_.node_start[bottom + trees] - node);
+    evict(forest_, forest_.nodes, node, forest_.node_start[bottom + trees] - node);
     const std::size_t rows = forest_.table_start[bottom + trees] - row;
-    let_go(forest_.table, row * forest_.outputs(), rows * forest_.outputs());
+    evict(forest_, forest_.table, row * forest_.outputs(), rows * forest_.outputs());
+    if (forest_.checks) forest_.checks->forget(bottom, trees);
   }
 
   // Takes the rows of a bucket, from rows_[first] on, through some of its trees.
@@ -125,9 +132,10 @@ class Batch {
     const std::size_t of_top = forest_.trees_of_top[top], trees = std::min(kTrees, of_top - first_tree);
     const std::size_t bottom = forest_.bottom_start[top] + bucket * of_top + first_tree, end = end_[bucket];
     for (std::size_t j = 0; j < trees; ++j) {
-      if (forest_.checks) forest_.checks->ensure(forest_, bottom + j);
+      if (forest_.checks) forest_.checks->ensure(forest_, bottom + j, epoch_);
       const std::size_t begin = forest_.node_start[bottom + j];
-      prepare(trees_[j], forest_.nodes.data() + begin, forest_.node_start[bottom + j + 1] - begin, end - first);
+      prepare(trees_[j], forest_.nodes.subspan(begin, forest_.node_start[bottom + j + 1] - begin), end - first,
+              !forest_.files.empty());
     }
     for (std::size_t at = first; at < end; at += kBlock) {
       const std::size_t n = std::min(kBlock, end - at);
@@ -136,13 +144,16 @@ class Batch {
     }
   }
 
-  // Lays out a tree for walking if that is worth it for so many rows.
-  void prepare(Tree& tree, const Node* nodes, std::size_t size, std::size_t rows) const {
-    tree.nodes = nodes;
+  // Lays out a tree for walking if that is worthwhile for so many rows. Its nodes may change at any time if it is
+  // `mapped`.
+  void prepare(Tree& tree, std::span<const Node> nodes, std::size_t rows, bool mapped) const {
+    const std::size_t size = nodes.size();
+    tree.nodes = nodes.data();
+    tree.last = mapped ? nodes.data() + size - 1 : nullptr;
     tree.is_open = all_.stride <= kMostOpenFeatures && size <= kMostOpenNodes && size < kWorthOpening * rows;
     if (!tree.is_open) return;
-    if (tree.open.size() < size) tree.open.resize(size);
-    open_tree(format_, nodes, size, all_.may_miss, tree.open.data());
+    if (tree.open.size() <= size) tree.open.resize(size + 1);
+    open_tree({format_, all_.stride, all_.may_miss}, nodes, tree.open.data());
   }
 
   // Fills leaves_ with those of a block of rows in the first of trees_.
@@ -151,7 +162,7 @@ class Batch {
     for (std::size_t j = 0; j < trees; ++j) {
       std::uint32_t* leaves = leaves_.data() + j * kBlock;
       if (!trees_[j].is_open) {
-        oldgrowth::find_leaves(format_, trees_[j].nodes, list, leaves);
+        oldgrowth::find_leaves(format_, trees_[j].nodes, list, leaves, trees_[j].last);
         continue;
       }
       if (!has_columns) {
@@ -164,9 +175,10 @@ class Batch {
   }
 
   const Forest& forest_;
+  TreeChecks::Epoch epoch_;
   NodeFormat format_;
   RowList all_;
-  bool let_go_;
+  bool evict_;
   Visit& visit_;
   std::size_t tops_at_once_;
   std::vector<std::uint32_t> buckets_, rows_;
@@ -178,14 +190,13 @@ class Batch {
 
 // Batch after batch: for each, start(first row, rows) gives what is then shown all BlockLeaves.
 template <class Start>
-void visit_leaves(const Forest& forest, const RowsIn& rows, const Start& start) {
+void visit_leaves(const Forest& forest, TreeChecks::Epoch epoch, const RowsIn& rows, const Start& start) {
   const std::size_t worth = forest.nodes.size_bytes() / (2 * sizeof(float) * forest.n_features);
-  const std::size_t at_once =
-      rows.let_go ? std::max<std::size_t>(rows.n, 1) : std::clamp(worth, kFewestRows, kMostRows);
+  const std::size_t at_once = rows.evict ? std::max<std::size_t>(rows.n, 1) : std::clamp(worth, kFewestRows, kMostRows);
   for (std::size_t first = 0; first < rows.n; first += at_once) {
     const std::size_t n = std::min(at_once, rows.n - first);
     auto visit = start(first, n);
-    Batch<decltype(visit)>(forest, rows, first, n, visit).run();
+    Batch<decltype(visit)>(forest, epoch, rows, first, n, visit).run();
   }
 }
 
@@ -217,22 +228,26 @@ class AddClasses {
   std::size_t top_ = ~std::size_t{0}, counted_ = 0;  // trees whose votes are not finished, at most
 };
 
-}  // namespace
-
-void predict_sums(const Forest& forest, const RowsIn& rows, bool hard, double* sums) {
+void add_leaves(const Forest& forest, TreeChecks::Epoch epoch, const RowsIn& rows, bool hard, double* sums) {
   std::fill_n(sums, rows.n * forest.outputs(), 0.0);
   if (forest.n_classes > 0) {
-    visit_leaves(forest, rows, [&](std::size_t first, std::size_t n) {
+    visit_leaves(forest, epoch, rows, [&](std::size_t first, std::size_t n) {
       return AddClasses(forest, hard, n, sums + first * forest.n_classes);
     });
     return;
   }
-  visit_leaves(forest, rows, [&](std::size_t first, std::size_t) {
+  visit_leaves(forest, epoch, rows, [&](std::size_t first, std::size_t) {
     return [=](const BlockLeaves& block) {
       for (std::size_t i = 0; i < block.n; ++i)
         for (std::size_t j = 0; j < block.trees; ++j) sums[first + block.rows[i]] += leaf_value(block.leaf(i, j));
     };
   });
+}
+
+}  // namespace
+
+void predict_sums(const Forest& forest, const RowsIn& rows, bool hard, double* sums) {
+  while_unchanged(forest, [&](TreeChecks::Epoch epoch) { add_leaves(forest, epoch, rows, hard, sums); });
 }
 
 void apply(const Forest& forest, const RowsIn& rows, std::int64_t* leaves) {
@@ -247,14 +262,15 @@ void apply(const Forest& forest, const RowsIn& rows, std::int64_t* leaves) {
                   static_cast<std::int64_t>(forest.node_start[b - trees + 1] - forest.node_start[b - trees]);
   }
   const std::size_t n_trees = first_tree.back();
-  visit_leaves(forest, rows, [&](std::size_t first, std::size_t) {
+  const auto number_leaves = [&](std::size_t first, std::size_t) {
     return [&, first](const BlockLeaves& block) {
       std::int64_t* out = leaves + first * n_trees + first_tree[block.top] + block.first_tree;
       for (std::size_t i = 0; i < block.n; ++i)
         for (std::size_t j = 0; j < block.trees; ++j)
           out[block.rows[i] * n_trees + j] = before[block.bottom + j] + static_cast<std::int64_t>(block.index(i, j));
     };
-  });
+  };
+  while_unchanged(forest, [&](TreeChecks::Epoch epoch) { visit_leaves(forest, epoch, rows, number_leaves); });
 }
 
 PredictionBytes prediction_bytes(const Forest& forest, bool evict) {

@@ -15,8 +15,8 @@ struct RowsIn {
   std::size_t n;
   bool may_miss;  // there are NaN among the values
   // The forest is mapped from a file and too large for memory: all rows go through it together, and each
-  // bucket's trees are let go when they have.
-  bool let_go = false;
+  // bucket's trees are evicted after use.
+  bool evict = false;
 };
 
 // Adds up, for each row, what its leaves say: shares of the classes (or one vote each, if `hard`), or values.

@@ -21,6 +21,12 @@ struct UpperHalf {
       : feature_bits(format.feature_bits), right_shift(format.feature_bits + 1) {}
 };
 
+// The last node and the last feature that a step may use.
+struct Bounds {
+  const Node* last;
+  std::uint64_t last_feature;
+};
+
 // What a step needs to know of a node: all zero of a leaf, so that a row stays there.
 struct Parts {
   std::uint64_t feature, right, left;  // offsets of the children
@@ -53,9 +59,11 @@ template <bool kBmi>
 }
 
 // One step without a branch: which way a row goes cannot be foreseen.
-template <bool kMayMiss, bool kBmi>
-[[gnu::always_inline]] inline const Node* step(const UpperHalf& half, const Node* at, const float* row) {
+template <bool kMayMiss, bool kBmi, bool kBounded>
+[[gnu::always_inline]] inline const Node* step(const UpperHalf& half, const Bounds& bounds, const Node* at,
+                                               const float* row) {
   Parts parts = parts_of<kBmi>(half, at);
+  if constexpr (kBounded) parts.feature = std::min(parts.feature, bounds.last_feature);
   const float& x = row[parts.feature];
 #if defined(__x86_64__)
   if constexpr (!kMayMiss) {
@@ -64,13 +72,14 @@ template <bool kMayMiss, bool kBmi>
         : [right] "+r"(parts.right)
         : [x] "m"(x), [threshold] "x"(threshold(*at)), [left] "r"(parts.left)
         : "cc");
-    return at + parts.right;
+    return kBounded ? std::min(at + parts.right, bounds.last) : at + parts.right;
   }
 #endif
   bool left = x <= threshold(*at);
   if constexpr (kMayMiss) left |= (x != x) & ((*at >> (32 + half.feature_bits)) & 1);
   const std::uint64_t right = static_cast<std::uint64_t>(left) - 1;  // all bits or none
-  return at + ((parts.right & right) | (parts.left & ~right));
+  const Node* const next = at + ((parts.right & right) | (parts.left & ~right));
+  return kBounded ? std::min(next, bounds.last) : next;
 }
 
 struct Walkers {
@@ -80,9 +89,10 @@ struct Walkers {
 };
 
 // Takes kRows walkers from `first` on a few steps further and keeps those that have not arrived.
-template <bool kMayMiss, bool kBmi, std::size_t kRows>
-[[gnu::always_inline]] inline std::size_t advance(const UpperHalf& half, const Node* nodes, Walkers& walkers,
-                                                  std::size_t first, std::size_t kept, std::uint32_t* leaves) {
+template <bool kMayMiss, bool kBmi, bool kBounded, std::size_t kRows>
+[[gnu::always_inline]] inline std::size_t advance(const UpperHalf& half, const Bounds& bounds, const Node* nodes,
+                                                  Walkers& walkers, std::size_t first, std::size_t kept,
+                                                  std::uint32_t* leaves) {
   const float* row[kRows];
   const Node* at[kRows];
   for (std::size_t i = 0; i < kRows; ++i) {
@@ -90,7 +100,7 @@ template <bool kMayMiss, bool kBmi, std::size_t kRows>
     at[i] = walkers.at[first + i];
   }
   for (int s = 0; s < kStepsAtATime; ++s)
-    for (std::size_t i = 0; i < kRows; ++i) at[i] = step<kMayMiss, kBmi>(half, at[i], row[i]);
+    for (std::size_t i = 0; i < kRows; ++i) at[i] = step<kMayMiss, kBmi, kBounded>(half, bounds, at[i], row[i]);
   for (std::size_t i = 0; i < kRows; ++i) {
     const std::uint32_t number = walkers.number[first + i];
     leaves[number] = static_cast<std::uint32_t>(at[i] - nodes);
@@ -102,10 +112,13 @@ template <bool kMayMiss, bool kBmi, std::size_t kRows>
   return kept;
 }
 
-template <bool kMayMiss, bool kBmi>
+template <bool kMayMiss, bool kBmi, bool kBounded>
 [[gnu::always_inline]] inline void walk(const NodeFormat& format, const Node* nodes, const RowList& list,
-                                        std::uint32_t* leaves) {
+                                        std::uint32_t* leaves, const Node* last) {
   const UpperHalf half(format);
+  const Bounds bounds{last, list.stride - 1};
+  // A step goes on by a node at least, unless the nodes have changed.
+  const std::size_t most_rounds = kBounded ? static_cast<std::size_t>(last - nodes) / kStepsAtATime + 1 : 0;
   Walkers walkers;
   for (std::size_t start = 0; start < list.n; start += kWalkers) {
     std::size_t walking = std::min(kWalkers, list.n - start);
@@ -114,11 +127,12 @@ template <bool kMayMiss, bool kBmi>
       walkers.row[i] = list.x + (list.rows ? list.rows[start + i] : start + i) * list.stride;
       walkers.number[i] = static_cast<std::uint32_t>(start + i);
     }
-    while (walking > 0) {
+    for (std::size_t round = 0; walking > 0 && (!kBounded || round < most_rounds); ++round) {
       std::size_t first = 0, kept = 0;
       for (; first + kInFlight <= walking; first += kInFlight)
-        kept = advance<kMayMiss, kBmi, kInFlight>(half, nodes, walkers, first, kept, leaves);
-      for (; first < walking; ++first) kept = advance<kMayMiss, kBmi, 1>(half, nodes, walkers, first, kept, leaves);
+        kept = advance<kMayMiss, kBmi, kBounded, kInFlight>(half, bounds, nodes, walkers, first, kept, leaves);
+      for (; first < walking; ++first)
+        kept = advance<kMayMiss, kBmi, kBounded, 1>(half, bounds, nodes, walkers, first, kept, leaves);
       walking = kept;
     }
   }
@@ -126,29 +140,32 @@ template <bool kMayMiss, bool kBmi>
 
 // In instructions that not every machine has: fewer per step.
 #if defined(__x86_64__)
-template <bool kMayMiss>
+template <bool kMayMiss, bool kBounded>
 [[gnu::target("bmi,bmi2")]] void walk_bmi(const NodeFormat& format, const Node* nodes, const RowList& list,
-                                          std::uint32_t* leaves) {
-  walk<kMayMiss, true>(format, nodes, list, leaves);
+                                          std::uint32_t* leaves, const Node* last) {
+  walk<kMayMiss, true, kBounded>(format, nodes, list, leaves, last);
 }
 #endif
 
-template <bool kMayMiss>
-void walk_as_fast_as_possible(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* leaves) {
+template <bool kMayMiss, bool kBounded>
+void walk_as_fast_as_possible(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* leaves,
+                              const Node* last) {
 #if defined(__x86_64__)
   static const bool has_bmi = __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-  if (has_bmi) return walk_bmi<kMayMiss>(format, nodes, list, leaves);
+  if (has_bmi) return walk_bmi<kMayMiss, kBounded>(format, nodes, list, leaves, last);
 #endif
-  walk<kMayMiss, false>(format, nodes, list, leaves);
+  walk<kMayMiss, false, kBounded>(format, nodes, list, leaves, last);
 }
 
 }  // namespace
 
-void find_leaves(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* leaves) {
-  if (list.may_miss)
-    walk_as_fast_as_possible<true>(format, nodes, list, leaves);
-  else
-    walk_as_fast_as_possible<false>(format, nodes, list, leaves);
+void find_leaves(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* leaves,
+                 const Node* last) {
+  const auto walk =
+      last != nullptr
+          ? (list.may_miss ? walk_as_fast_as_possible<true, true> : walk_as_fast_as_possible<false, true>)
+          : (list.may_miss ? walk_as_fast_as_possible<true, false> : walk_as_fast_as_possible<false, false>);
+  walk(format, nodes, list, leaves, last);
 }
 
 void route(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* buckets) {

@@ -17,8 +17,10 @@ struct RowList {
   bool may_miss;  // there are NaN among the values
 };
 
-// The leaf of each row: its index in `nodes`.
-void find_leaves(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* leaves);
+// The leaf of each row: its index in `nodes`. With `last`, the last of the nodes, these may change at any time:
+// whatever they hold, walks stay in them and end, if at a leaf or not.
+void find_leaves(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* leaves,
+                 const Node* last = nullptr);
 
 // The bucket of each row in a top tree.
 void route(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* buckets);

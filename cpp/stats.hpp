@@ -67,13 +67,16 @@ class ClassStats {
     std::fill(counted_.begin(), counted_.end(), 0);
     if constexpr (!counts) std::fill(total_.begin(), total_.end(), 0.0);
     weight_ = 0;
+    whole_ = true;
   }
   void add(std::uint32_t payload) {
     if constexpr (counts) {
       counted_[class_of(payload)] += (1ULL << 32) | (payload & kWeightMask);
     } else {
-      total_[class_of(payload)] += weight_of(payload);
-      weight_ += weight_of(payload);
+      const double w = weight_of(payload);
+      total_[class_of(payload)] += w;
+      weight_ += w;
+      whole_ = whole_ && w == std::floor(w);
     }
   }
   // After the last add(): what does not change while splits are tried.
@@ -88,6 +91,9 @@ class ClassStats {
     }
     if constexpr (criterion == Criterion::entropy) parent_ = logs() - x_log2_x_fast(weight_);
     if constexpr (kCountedGini) close_node();
+    // Then every sum below is a whole number that a double holds, whatever the order.
+    if constexpr (!counts)
+      exact_ = whole_ && static_cast<double>(squares_) * weight() * weight() < static_cast<double>(1LL << 53);
   }
   bool pure() const { return present_.size() <= 1; }
   double weight() const { return static_cast<double>(weight_); }
@@ -102,7 +108,7 @@ class ClassStats {
   void move(std::uint32_t payload) {
     const std::uint32_t k = class_of(payload);
     const Sum w = weight_of(payload);
-    if constexpr (kCountedGini) {
+    if constexpr (criterion == Criterion::gini) {
       left_squares_ += w * (2 * left_[k] + w);
       right_squares_ -= w * (2 * (total_[k] - left_[k]) - w);
     }
@@ -157,6 +163,8 @@ class ClassStats {
       const Wide apart = weight_ * (static_cast<Wide>(left_squares_) * wr + static_cast<Wide>(right_squares_) * wl) -
                          static_cast<Wide>(squares_) * wl * wr;
       return static_cast<double>(apart) / static_cast<double>(wl * wr);
+    } else if (exact_) {
+      return (weight_ * (left_squares_ * wr + right_squares_ * wl) - squares_ * wl * wr) / (wl * wr);
     } else {
       double sum = 0;
       for (const std::uint32_t k : present_) {
@@ -166,12 +174,14 @@ class ClassStats {
       return sum / (wl * wr);
     }
   }
-  // Whether the score can be higher than `limit`: spares most divisions. The margin covers the rounding.
+  // Whether the score can be higher than `limit`: spares most divisions, and of weights that are not whole most sums
+  // over the classes. The margins cover the rounding; that of sums of weights grows with the rows.
   bool may_exceed(double limit) const {
-    if (!kCountedGini || std::isinf(limit)) return true;
+    if (criterion != Criterion::gini || std::isinf(limit)) return true;
     const auto wl = static_cast<double>(left_weight_), wr = static_cast<double>(weight_ - left_weight_);
     const double squares = (limit + static_cast<double>(squares_)) / static_cast<double>(weight_);
-    return static_cast<double>(left_squares_) * wr + static_cast<double>(right_squares_) * wl >=
+    const double rounding = counts || exact_ ? 0.0 : 1e-10 * static_cast<double>(squares_) * weight();
+    return static_cast<double>(left_squares_) * wr + static_cast<double>(right_squares_) * wl + rounding >=
            squares * (1 - 1e-12) * (wl * wr);
   }
   double decrease(double score) const { return criterion == Criterion::gini ? score / weight() : score - parent_; }
@@ -230,6 +240,7 @@ class ClassStats {
   Sum weight_ = 0, left_weight_ = 0;
   Sum squares_ = 0, left_squares_ = 0, right_squares_ = 0;
   bool fits_vectors_ = false;
+  bool whole_ = true, exact_ = false;  // of weights that are looked up
   CountedNode node_;
   double parent_ = 0;
 };

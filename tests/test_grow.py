@@ -66,3 +66,16 @@ def test_balanced_bottom_trees_split_evenly_down_to_pure_leaves(forest: type) ->
     assert (even.predict(x) == y).all()
     depths = [forest(bottom_balance=b, **shared).fit(x, y).fit_report_.depth for b in (0, 0.1)]
     assert depths[0] > depths[1] > 11
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+@pytest.mark.parametrize("n_classes", [5, 300, 4000])
+def test_whole_weights_that_are_looked_up_give_the_trees_of_those_that_are_counted(n_classes: int) -> None:
+    """More than 15 for a row are too many to count, as are more than 4,096 classes."""
+    rng = np.random.default_rng(n_classes)
+    x, y = rng.random((4000, 4)).round(2), rng.permutation(4000) % n_classes
+    forests = [
+        RandomForestClassifier(2, bootstrap=False, random_state=0).fit(x, y, weights).forest_
+        for weights in (None, np.full(4000, 16.0))
+    ]
+    np.testing.assert_array_equal(forests[0].nodes, forests[1].nodes)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import struct
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -304,3 +306,32 @@ def written(path: Path, model: Any, changes: dict[str, Any]) -> None:
         for name in ARRAYS:
             writer.add(name, getattr(model.forest_, name))
         writer.add_meta(describe(model) | changes)
+
+
+@pytest.mark.parametrize("kind", ["str", "object", "int64"])
+def test_one_long_label_does_not_make_all_labels_long(kind: str, path: Path) -> None:
+    """Texts in places of one width would take 4 x 2,000 x 300,000 bytes."""
+    x, y = np.arange(2000.0)[:, None], np.array([f"c{i:04}" for i in range(2000)])
+    with pytest.warns(UserWarning, match="unique classes"):
+        model = oldgrowth.RandomForestClassifier(1, bootstrap=False).fit(x, y)
+    values = [*sorted(y.tolist()[:-1]), "x" * 300_000]
+    written(path, model, {"classes": {"type": kind, "values": values}})
+    tracemalloc.start()
+    try:
+        if kind == "int64":
+            with pytest.raises(errors.CorruptedModelFileError, match="is a text"):
+                oldgrowth.load(path)
+        else:
+            loaded = oldgrowth.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 60 * path.stat().st_size
+    finally:
+        tracemalloc.stop()
+    if kind != "int64":
+        assert loaded.classes_.tolist() == values
+        assert loaded.predict(x).tolist() == values and loaded.score(x, values) == 1.0
+
+
+def test_a_pipe_is_not_a_model_file(path: Path) -> None:
+    os.mkfifo(path)
+    with pytest.raises(errors.NotAModelFileError, match="not a regular file"):
+        oldgrowth.load(path)

@@ -58,19 +58,21 @@ void leaves_are_those_of_a_plain_walk(std::size_t n, std::size_t width, bool may
   const std::uint32_t* const lists[] = {nullptr, listed.data()};
   for (const std::uint32_t* rows : lists) {
     std::vector<std::uint32_t> leaves(n);
-    find_leaves(format, nodes.data(), {x.data(), width, rows, n, may_miss}, leaves.data());
-    check(leaves, rows);
+    for (const Node* last : {static_cast<const Node*>(nullptr), static_cast<const Node*>(&nodes.back())}) {
+      find_leaves(format, nodes.data(), {x.data(), width, rows, n, may_miss}, leaves.data(), last);
+      check(leaves, rows);
+    }
     if (n > kBlock || width > kMostOpenFeatures || nodes.size() > kMostOpenNodes) continue;
 
     leaves.resize(kBlock);
-    std::vector<OpenNode> open(nodes.size());
+    std::vector<OpenNode> open(nodes.size() + 1);
     std::vector<float> columns((width + 1) * kColumn);
-    open_tree(format, nodes.data(), nodes.size(), may_miss, open.data());
+    open_tree({format, width, may_miss}, nodes, open.data());
     to_columns(x.data(), rows, n, width, columns.data());
     find_open_leaves(open.data(), {columns.data(), width, n, may_miss}, leaves.data());
     check(leaves, rows);
     for (std::size_t i = 0; i < nodes.size(); ++i)
-      if (is_leaf(nodes[i])) CHECK(open[i].leaf(nodes[i]) == nodes[i]);
+      if (is_leaf(nodes[i])) CHECK(open[i].leaf(&nodes[i]) == nodes[i]);
   }
 }
 

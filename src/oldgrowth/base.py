@@ -306,6 +306,10 @@ class Classifier(ClassifierMixin, _ForestBase):
         if not isinstance(X, Dataset):
             y = kept_apart(_given(y, "labels"))
             refuse_other_kinds(y, self.classes_)
+            if self.classes_.dtype == object and len(y) == len(X):
+                # scikit-learn would give all texts the width of the longest.
+                hit = np.asarray(y, dtype=object).reshape(-1) == self.predict(X)
+                return float(np.average(hit, weights=sample_weight))
             return float(super().score(X, y, sample_weight))
         _refuse_with_a_dataset(y, sample_weight)
         right = total = 0.0

@@ -110,8 +110,8 @@ class ModelFileError(OldgrowthError):
 class NotAModelFileError(ModelFileError):
     """The file is something else."""
 
-    def __init__(self, path: str | Path) -> None:
-        super().__init__(f"{path} is not a forest saved by oldgrowth: it begins with other bytes.")
+    def __init__(self, path: str | Path, why: str = "it begins with other bytes") -> None:
+        super().__init__(f"{path} is not a forest saved by oldgrowth: {why}.")
 
 
 class NewerModelFileError(ModelFileError):
@@ -139,6 +139,25 @@ class CorruptedModelFileError(ModelFileError):
     def __init__(self, path: str | Path, section: str, what: str) -> None:
         super().__init__(f"{path} is corrupted in its section {section}: {what}. Copy or save it again.")
         self.section = section
+
+
+class DamagedForestError(OldgrowthError):
+    """The temporary file of a forest that was fitted on disk is not what was written to it."""
+
+    def __init__(self, directory: str | Path, what: str) -> None:
+        super().__init__(
+            f"The forest was fitted on disk, and its temporary file in {directory} is damaged: {what}. "
+            "The disk or another program changed it: fit again."
+        )
+
+
+class OutputError(OldgrowthError, OSError):
+    """Where a file is to be written, there is something that must not be replaced."""
+
+    def __init__(self, path: str | Path, kind: str) -> None:
+        super().__init__(
+            f"{path} is {kind}, and only regular files are replaced. Choose the name of a file to write."
+        )
 
 
 class UnsavableError(OldgrowthError):

@@ -14,7 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .errors import CorruptedModelFileError
+from .errors import (
+    CorruptedModelFileError,
+    DamagedForestError,
+    ModelFileError,
+    TruncatedModelFileError,
+)
 from .grown_trees import GrownTrees
 from .top_tree import TopTree
 from .workspace import Workspace
@@ -33,19 +38,30 @@ ARRAYS = (
 )
 
 
-_HASHED_AT_ONCE = 2**20
+# Bytes of a mapped array that are copied at a time.
+_PART_BYTES = 2**23
 
 
 def _starts(lengths: list[int] | npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64)
 
 
+@dataclass(frozen=True)
+class MappedArrays:
+    """The files that arrays of bottom trees are mapped from, and the checksum of each of these arrays."""
+
+    files: tuple[_core.MappedFile, ...]
+    checksums: dict[str, int]
+    place: Path  # of a file without a name: where it was made
+
+
 class Forest:
     """Flat arrays, described in docs/formats.md, and the core's view of them.
 
-    Nothing in them is believed, unless they are `trusted` because they were made just now: what leads to the
-    bottom trees is checked at once, each bottom tree when it is first used. Arrays may be mapped from a file
-    (`path`, if it has a name) and larger than memory.
+    Nothing in them is trusted: what leads to the bottom trees is checked at once, each bottom tree when it is
+    first used. Nodes and table may be mapped from files and larger than memory; `path` is the model file
+    that the forest was read from. Mapped arrays are read by `parts` or within `checked`, for their files may
+    change at any time.
     """
 
     def __init__(
@@ -53,19 +69,19 @@ class Forest:
         n_features: int,
         n_classes: int,
         arrays: dict[str, npt.NDArray[Any]],
-        trusted: bool = False,
         path: Path | None = None,
-        mapped: bool = False,
+        mapped: MappedArrays | None = None,
     ) -> None:
         self.n_features = n_features
         self.n_classes = n_classes
         self.path = path
-        self.mapped = mapped
+        self._mapped = mapped
+        self._files = () if mapped is None else mapped.files
         self._arrays = arrays
         for array in arrays.values():
             array.flags.writeable = False
         try:
-            self._core = _core.Forest(n_features, n_classes, **arrays, trusted=trusted)
+            self._core = _core.Forest(n_features, n_classes, **arrays, files=list(self._files))
         except ValueError as error:  # the core says where and what
             section, _, wrong = str(error).partition(": ")
             raise CorruptedModelFileError(path or "The forest", section, wrong or "not possible") from error
@@ -74,6 +90,11 @@ class Forest:
         if name in ARRAYS:
             return self._arrays[name]
         raise AttributeError(name)
+
+    @property
+    def mapped(self) -> bool:
+        """Whether nodes and table are in a file."""
+        return bool(self._files)
 
     @property
     def n_trees(self) -> int:
@@ -99,12 +120,12 @@ class Forest:
         digest = hashlib.sha256(f"{self.n_features} {self.n_classes}".encode())
         for name in ARRAYS:
             digest.update(name.encode())
-            for first in range(0, len(self._arrays[name]), _HASHED_AT_ONCE):
-                digest.update(self._arrays[name][first : first + _HASHED_AT_ONCE].tobytes())
+            for part in self.parts(name):
+                digest.update(part.data)
         return digest.hexdigest()
 
     def check(self) -> None:
-        """Check all trees now, before something other than prediction reads them."""
+        """Check all trees now."""
         with self._found_damage():
             self._core.check()
 
@@ -112,6 +133,53 @@ class Forest:
         """What a thread takes while it predicts: for each row, and beside that."""
         row, thread = self._core.prediction_bytes(evict)
         return row, thread
+
+    def parts(self, name: str) -> Iterator[npt.NDArray[Any]]:
+        """An array, one part after the other; those of a mapped array are copies that may be kept.
+
+        Raises behind the last part of a mapped array unless its checksum is the one that was written.
+        """
+        array = self._arrays[name]
+        if self._mapped is None or name not in self._mapped.checksums:
+            yield array
+            return
+        step, crc = _PART_BYTES // array.itemsize, 0
+        for first in range(0, len(array), step):
+            mapped = array[first : first + step]
+            _core.guard_mappings()
+            part = np.array(mapped)
+            crc = _core.crc32c(part.view(np.uint8), crc)
+            for file in self._files:
+                file.evict(mapped)
+            yield part
+        if crc != self._mapped.checksums[name]:
+            self._raise_if_lost()
+            raise self._damage(name, "the checksum differs")
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Raises at the end if mapped arrays may have changed since the beginning."""
+        stamps = [file.stamp for file in self._files]
+        _core.guard_mappings()
+
+        def confirm() -> None:
+            self._raise_if_lost()
+            if [file.stamp for file in self._files] != stamps:
+                raise self._damage("nodes", "the file was changed while it was read")
+
+        try:
+            yield
+        except (LookupError, ValueError):  # numbers from the file may lead anywhere if it changed
+            confirm()
+            raise
+        confirm()
+
+    @contextmanager
+    def checked(self) -> Iterator[None]:
+        """For all that reads the arrays of trees itself: they are checked, and unchanged at the end."""
+        with self.unchanged():
+            self.check()
+            yield
 
     def predict_sums(
         self,
@@ -123,39 +191,62 @@ class Forest:
     ) -> None:
         """Sums over the trees; with `let_go` memory holds no more of a mapped forest than a few buckets."""
         with self._found_damage():
-            self._core.predict_sums(x, may_miss, hard, let_go and self.mapped, sums)
+            self._core.predict_sums(x, may_miss, hard, let_go, sums)
 
     def apply(
         self, x: npt.NDArray[np.float32], may_miss: bool, let_go: bool, leaves: npt.NDArray[np.int64]
     ) -> None:
         with self._found_damage():
-            self._core.apply(x, may_miss, let_go and self.mapped, leaves)
+            self._core.apply(x, may_miss, let_go, leaves)
 
     @contextmanager
     def _found_damage(self) -> Iterator[None]:
         try:
             yield
         except _core.DamagedTreeError as error:
-            from .model_file import damaged_trees  # which imports this module
+            self._raise_if_lost()
+            raise self._damage(self._damaged_section(), str(error)) from error
+        except (_core.LostPagesError, _core.ChangingFileError) as error:
+            self._raise_if_lost()
+            raise self._damage("nodes", str(error)) from error
 
-            section = "nodes" if self.path is None else damaged_trees(self.path)
-            raise CorruptedModelFileError(self.path or "The forest", section, str(error)) from error
+    def _raise_if_lost(self) -> None:
+        """A file that was cut off, or of which a part cannot be read."""
+        for file in self._files:
+            size = file.stamp[0]
+            if self.path is not None and size < file.size:
+                raise TruncatedModelFileError(self.path, size, file.size)
+            if size < file.size or file.lost:
+                raise self._damage("nodes", "a part of the file is gone or cannot be read")
+
+    def _damaged_section(self) -> str:
+        try:
+            for _ in self.parts("table"):
+                pass
+        except (ModelFileError, DamagedForestError):
+            return "table"
+        return "nodes"
+
+    def _damage(self, section: str, what: str) -> Exception:
+        if self._mapped is not None and self.path is None:
+            return DamagedForestError(self._mapped.place, what)
+        return CorruptedModelFileError(self.path or "The forest", section, what)
 
     def __reduce__(self) -> tuple[Any, ...]:
         self.check()
-        arrays = {k: _portable(v) for k, v in self._arrays.items()}
-        return _unpickled, (self.n_features, self.n_classes, arrays)
+        arrays = {name: np.concatenate([*self.parts(name)]) for name in self._trees()}
+        return _unpickled, (self.n_features, self.n_classes, self._arrays | arrays)
+
+    def _trees(self) -> list[str]:
+        """The arrays that are mapped and have contents."""
+        mapped = {} if self._mapped is None else self._mapped.checksums
+        return [name for name in mapped if len(self._arrays[name])]
 
 
 def _unpickled(n_features: int, n_classes: int, arrays: dict[str, npt.NDArray[Any]]) -> Forest:
     forest = Forest(n_features, n_classes, arrays)
     forest.check()
     return forest
-
-
-def _portable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Without the file it is mapped from, which has no name by which another process could find it."""
-    return np.array(array) if isinstance(array, np.memmap) else array
 
 
 @dataclass(frozen=True)
@@ -189,8 +280,8 @@ def assemble(
     node_start = _starts([size.nodes for size in sizes])
     table_start = _starts([size.table // max(n_classes, 1) for size in sizes])
     room = _InMemory if space is None else partial(_OnDisk, space)
-    nodes = room(int(node_start[-1]), np.dtype(np.uint64))
-    table = room(int(table_start[-1]) * max(n_classes, 1), np.dtype(np.float32))
+    nodes: _InMemory | _OnDisk = room(int(node_start[-1]), np.dtype(np.uint64))
+    table: _InMemory | _OnDisk = room(int(table_start[-1]) * max(n_classes, 1), np.dtype(np.float32))
     crcs = np.empty(len(order), dtype=np.uint32)
     gains = [[top.importances.copy() for _ in range(n)] for top, n in zip(tops, trees_of_tops, strict=True)]
     for i, key in enumerate(order):
@@ -212,10 +303,16 @@ def assemble(
         "table": table.array(),
         "tree_crc": crcs,
     }
-    on_disk = space is not None  # and perhaps larger than memory: it is not read again
-    forest = Forest(n_features, n_classes, arrays, trusted=on_disk, mapped=on_disk)
-    forest.check()
+    mapped = None if space is None else _mapped_arrays(space, {"nodes": nodes, "table": table})
+    forest = Forest(n_features, n_classes, arrays, mapped=mapped)
+    if mapped is None:  # else it is perhaps larger than memory: each tree is checked when it is read
+        forest.check()
     return Assembled(forest, _mean_gain(gains), max(size.depth for size in sizes))
+
+
+def _mapped_arrays(space: Workspace, arrays: dict[str, Any]) -> MappedArrays:
+    files = tuple(array.mapped for array in arrays.values() if array.mapped.size)
+    return MappedArrays(files, {name: array.checksum for name, array in arrays.items()}, space.path)
 
 
 def _mean_gain(gains: list[list[npt.NDArray[np.float64]]]) -> npt.NDArray[np.float64]:
@@ -245,11 +342,15 @@ class _OnDisk:
     def __init__(self, space: Workspace, size: int, dtype: np.dtype[Any]) -> None:
         self._file = space.nameless()
         self._dtype = dtype
+        self.mapped: _core.MappedFile | None = None
+        self.checksum = 0  # of what was meant to be written
 
     def append(self, values: npt.NDArray[Any]) -> None:
-        self._file.append(values.view(np.uint8))
+        data = values.view(np.uint8)
+        self._file.append(data)
+        self.checksum = _core.crc32c(data, self.checksum)
 
     def array(self) -> npt.NDArray[Any]:
-        mapped = self._file.mapped(self._dtype)
+        self.mapped = self._file.mapped()
         self._file.close()
-        return mapped
+        return self.mapped.bytes.view(self._dtype)

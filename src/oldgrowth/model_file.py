@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import mmap as memory_map
 import os
+import stat
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +24,11 @@ from . import _core
 from .checks import flag, path_of
 from .errors import (
     CorruptedModelFileError,
-    ModelFileError,
     NewerModelFileError,
     NotAModelFileError,
     TruncatedModelFileError,
 )
-from .forest import ARRAYS, Forest
+from .forest import ARRAYS, Forest, MappedArrays
 from .model_meta import SavedForest, describe, restore, shape_of
 from .new_file import new_file
 from .system_limits import clear_limits
@@ -44,7 +43,7 @@ _MAGIC = b"OLDGROW\x1a"
 _HEADER = struct.Struct("<8sIIQ")  # magic, version, number of sections, length of the file
 _ENTRY = struct.Struct("<16s8sQQI4x")  # name, type of the items, offset, length in bytes, CRC-32C
 _CRC = struct.Struct("<I")  # of the first page up to here, in its last four bytes
-_PART_BYTES = 1 << 26  # written at a time, so that a mapped array is never in memory as a whole
+_PART_BYTES = 1 << 26  # read and written at a time
 _TYPES: dict[str, np.dtype[Any]] = {name: np.dtype("<u8") for name in ARRAYS} | {
     "table": np.dtype("<f4"),
     "tree_crc": np.dtype("<u4"),
@@ -173,38 +172,40 @@ class ModelWriter:
 
 
 def write_model(path: str | os.PathLike[str], estimator: Any) -> None:
-    """Save a fitted estimator that is in memory; see `save` of the estimators."""
+    """Save a fitted estimator; see `save` of the estimators."""
     meta = describe(estimator)  # raises before anything is written
     with ModelWriter(path) as writer:
         for name in ARRAYS:
-            writer.add(name, getattr(estimator.forest_, name))
+            writer.start(name, len(getattr(estimator.forest_, name)))
+            for part in estimator.forest_.parts(name):
+                writer.append(part)
+            writer.finish()
         writer.add_meta(meta)
 
 
 def read_model(path: str | os.PathLike[str], mmap: bool = True) -> Model:
-    """Read and check a file; with `mmap` the arrays stay in it and are read as they are needed."""
+    """Read and check a file; with `mmap` the trees stay in it and are read as they are needed."""
     path = Path(path).expanduser()
-    with _naming(path), open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        sections = _read_header(path, file.read(PAGE), size)
-        if mmap:
-            # The arrays keep the map alive, the map needs no open file.
-            everything = np.frombuffer(
-                memory_map.mmap(file.fileno(), 0, access=memory_map.ACCESS_READ), dtype=np.uint8
-            )
-        else:
-            file.seek(0)
-            everything = np.fromfile(file, dtype=np.uint8)
-    if len(everything) != size:
-        raise TruncatedModelFileError(path, len(everything), size)  # it changed just now
-    parts = _check_sections(path, sections, everything, _TREES if mmap else ())
+    with open(path, "rb", buffering=0, opener=_open_at_once) as file, _naming(path):
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise NotAModelFileError(path, "it is not a regular file")
+        size = status.st_size
+        sections = _read_header(path, _read(path, file, 0, min(size, PAGE)).tobytes(), size)
+        mapped = _core.MappedFile(file.fileno()) if mmap else None
+        if mapped is not None and mapped.size != size:
+            raise TruncatedModelFileError(path, mapped.size, size)  # it changed just now
+        parts = _read_sections(path, file, sections, mapped)
     meta = _read_meta(path, parts.pop("meta"))
     try:
         n_features, n_classes = shape_of(meta)
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptedModelFileError(path, "meta", str(error)) from error
     arrays = {name: parts[name].view(_TYPES[name]) for name in ARRAYS}
-    forest = Forest(n_features, n_classes, arrays, path=path, mapped=mmap)
+    trees = None
+    if mapped is not None:
+        trees = MappedArrays((mapped,), {s.name: s.crc for s in sections if s.name in _TREES}, path)
+    forest = Forest(n_features, n_classes, arrays, path, trees)
     if not mmap:
         forest.check()
     return Model(forest, meta, sections, size)
@@ -230,7 +231,8 @@ def load(path: str | os.PathLike[str], mmap: bool = True) -> Classifier | Regres
         A file written by `save`.
     mmap : bool, default True
         Whether the trees stay in the file and are read as they are needed, so that a forest may be larger
-        than memory. The file must then not be changed in place; saving over it is safe.
+        than memory. Saving over the file is safe; if it is truncated or changed in place, predictions end
+        in an error.
 
     Examples
     --------
@@ -259,22 +261,6 @@ def restored(path: str | os.PathLike[str], model: Model, make: Callable[..., Any
         return make(model.meta, model.forest)
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise CorruptedModelFileError(Path(path), "meta", f"{type(error).__name__} {error}") from error
-
-
-def damaged_trees(path: Path) -> str:
-    """The section in which trees of a mapped file are damaged, when one was found to be."""
-    with contextlib.suppress(ModelFileError, OSError), open(path, "rb") as file:
-        sections = _read_header(path, file.read(PAGE), os.fstat(file.fileno()).st_size)
-        table = next(section for section in sections if section.name == "table")
-        crc = 0
-        for first in range(table.offset, table.end, _PART_BYTES):
-            part = np.fromfile(
-                file, np.uint8, min(_PART_BYTES, table.end - first), offset=first - file.tell()
-            )
-            crc = _core.crc32c(part, crc)
-        if crc != table.crc:
-            return "table"
-    return "nodes"
 
 
 def _page_crc(page: bytes | bytearray) -> int:
@@ -317,20 +303,41 @@ def _read_header(path: Path, page: bytes, size: int) -> tuple[Section, ...]:
     return tuple(sections)
 
 
-def _check_sections(
-    path: Path, sections: tuple[Section, ...], everything: npt.NDArray[np.uint8], later: tuple[str, ...]
+def _open_at_once(path: str, flags: int) -> int:
+    """Without waiting for the other end of a pipe."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _read(path: Path, file: BinaryIO, offset: int, size: int) -> npt.NDArray[np.uint8]:
+    """Bytes of the file, which was found to have them."""
+    data = np.empty(size, dtype=np.uint8)
+    done = 0
+    while done < size:
+        got = os.preadv(file.fileno(), [data[done : done + _PART_BYTES].data], offset + done)
+        if got == 0:
+            raise TruncatedModelFileError(path, offset + done, offset + size)
+        done += got
+    return data
+
+
+def _read_sections(
+    path: Path, file: BinaryIO, sections: tuple[Section, ...], mapped: _core.MappedFile | None
 ) -> dict[str, npt.NDArray[np.uint8]]:
     """The bytes of each section, which must have their checksum, with zeros between sections.
 
-    The sections `later` are not read yet.
+    Trees stay in a mapped file and are not read yet; all else is copied, so that nothing that leads to them
+    can change.
     """
     parts, end = {}, PAGE
     for section in sections:
-        if everything[end : section.offset].any():
+        if _read(path, file, end, section.offset - end).any():
             raise CorruptedModelFileError(path, section.name, "there is something before its beginning")
-        part = everything[section.offset : section.end]
-        if section.name not in later and _core.crc32c(part) != section.crc:
-            raise CorruptedModelFileError(path, section.name, "the checksum differs")
+        if mapped is not None and section.name in _TREES:
+            part = mapped.bytes[section.offset : section.end]
+        else:
+            part = _read(path, file, section.offset, section.length)
+            if _core.crc32c(part) != section.crc:
+                raise CorruptedModelFileError(path, section.name, "the checksum differs")
         parts[section.name], end = part, section.end
     return parts
 

@@ -203,6 +203,8 @@ def _label_array(labels: dict[str, Any]) -> npt.NDArray[Any]:
         return text_array([str(v) for v in values])
     if kind != "object" and kind not in _LABEL_TYPES:
         raise ValueError(f"labels of type {kind!r}")
+    if kind != "object" and any(isinstance(v, str) for v in values):
+        raise ValueError(f"a label of type {kind!r} is a text")
     array = np.empty(len(values), dtype=kind)
     array[:] = values
     return array

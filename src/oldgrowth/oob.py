@@ -105,15 +105,17 @@ class OobInMemory(OutOfBag):
         reading = Pass(sampled.rows, Place(), sampled.trail)
         for chunk, _ in reading.chunks(self._plan.chunk_size):
             leaves = np.empty((chunk.rows, forest.n_trees), dtype=np.int64)
-            forest.apply(chunk.x.astype(np.float32, copy=False), True, False, leaves)
-            for tree, sample in enumerate(samples):
-                seen = sample[np.searchsorted(sample, chunk.first_row) : np.searchsorted(sample, chunk.end)]
-                outside = np.ones(chunk.rows, dtype=bool)
-                outside[seen - chunk.first_row] = False
-                nodes = forest.nodes[int(forest.node_start[tree]) + leaves[outside, tree]]
-                rows = chunk.first_row + np.flatnonzero(outside)
-                self._sums[rows] += np.rint(self._values(nodes, forest, tree) * self._scale).astype(np.int64)
-                self._trees[rows] += np.uint32(1)
+            with forest.unchanged():  # `apply` checks the trees that are then read
+                forest.apply(chunk.x.astype(np.float32, copy=False), True, False, leaves)
+                for tree, sample in enumerate(samples):
+                    seen = sample[slice(*np.searchsorted(sample, (chunk.first_row, chunk.end)))]
+                    outside = np.ones(chunk.rows, dtype=bool)
+                    outside[seen - chunk.first_row] = False
+                    nodes = forest.nodes[int(forest.node_start[tree]) + leaves[outside, tree]]
+                    rows = chunk.first_row + np.flatnonzero(outside)
+                    values = self._values(nodes, forest, tree) * self._scale
+                    self._sums[rows] += np.rint(values).astype(np.int64)
+                    self._trees[rows] += np.uint32(1)
             self._targets[chunk.first_row : chunk.end] = chunk.targets
             progress.advance(chunk.rows)
         if sampled.rows.checked:

@@ -9,7 +9,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -183,16 +183,10 @@ class SpillFile:
         finally:
             self._space.give_back(before - size)
 
-    def mapped(self, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """All of it as an array that the system reads when it is used."""
-        if self.size == 0:
-            return np.zeros(0, dtype=dtype)
-        with (
-            self._reading(),
-            self._descriptor() as descriptor,
-            os.fdopen(os.dup(descriptor), "rb") as file,
-        ):
-            return np.memmap(file, dtype=dtype, mode="r")
+    def mapped(self) -> _core.MappedFile:
+        """All of it, which the system reads when it is used."""
+        with self._reading(), self._descriptor() as descriptor:
+            return _core.MappedFile(descriptor)
 
     def close(self) -> None:
         if self._nameless is None:

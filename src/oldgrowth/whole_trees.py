@@ -57,11 +57,11 @@ def trees_of(estimator: Any) -> Iterator[WholeTree]:
 
 def whole_trees(forest: Forest, hard: bool = False) -> Iterator[WholeTree]:
     """The trees in the order of `apply`; if `hard`, a leaf has its largest class alone."""
-    forest.check()
-    for top, trees in enumerate(forest.trees_of_top.tolist()):
-        plan = _Plan.of(forest, top)
-        for tree in range(trees):
-            yield _join(forest, plan, tree, hard)
+    with forest.checked():
+        for top, trees in enumerate(forest.trees_of_top.tolist()):
+            plan = _Plan.of(forest, top)
+            for tree in range(trees):
+                yield _join(forest, plan, tree, hard)
 
 
 def whole_sizes(forest: Forest) -> Ints:

@@ -49,8 +49,9 @@ def run_inspect(path: Path, as_json: bool, console: Console) -> None:
 
 
 def _facts(path: Path, read: Model, model: Any) -> dict[str, Any]:
-    read.forest.check()
-    forest, depths = read.forest, forest_depths(read.forest)
+    forest = read.forest
+    with forest.checked():
+        depths = forest_depths(forest)
     importances = model.feature_importances_
     names = getattr(model, "feature_names_in_", None)
     names = [f"column {i}" for i in range(forest.n_features)] if names is None else names.tolist()

@@ -11,7 +11,8 @@ from typing import Any
 
 import click
 
-from ..errors import ParameterError
+from ..errors import OutputError, ParameterError
+from ..new_file import check_replaceable
 from .parameters import in_options
 
 STANDARD = Path("-")  # standard input or output
@@ -25,13 +26,22 @@ def check_writable(path: Path, suffixes: tuple[str, ...] = ()) -> Path:
         raise click.BadParameter(f"the directory {str(path.parent)!r} does not exist.")
     if not os.access(path.parent, os.W_OK):
         raise click.BadParameter(f"the directory {str(path.parent)!r} cannot be written to.")
+    _check_replaceable(path)
     return path
+
+
+def _check_replaceable(path: Path) -> None:
+    try:
+        check_replaceable(path)
+    except OutputError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 def new_path(suffixes: tuple[str, ...] = ()) -> Callable[[click.Context, click.Parameter, Path], Path]:
     """A result that took long to make is not replaced by accident."""
 
     def check(context: click.Context, _: click.Parameter, path: Path) -> Path:
+        _check_replaceable(path)
         if path.exists() and not context.params.get("force"):
             raise click.BadParameter(f"{str(path)!r} exists: --force replaces it.")
         return check_writable(path, suffixes)

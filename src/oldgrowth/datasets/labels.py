@@ -52,6 +52,8 @@ def kept_apart(y: Any) -> Any:
     text, "a" and "a\\0" too, and large whole numbers floats."""
     if not isinstance(y, list | tuple):
         return y
+    if y and all(isinstance(value, str) for value in y):
+        return text_array(y)  # numpy would give all texts the width of the longest
     array = np.asarray(y)
     if array.ndim != 1:
         return y
