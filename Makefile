@@ -30,7 +30,9 @@ fuzz: test-cpp
 	$(BIN)/python tests/torture/fuzz_model.py --mutations 20000
 
 torture: $(VENV)/.installed-dev
-	$(BIN)/python tests/torture/kill_resume.py --kills 50 --writes 100
+	$(BIN)/python tests/torture/kill_resume.py --kills 200 --writes 100
+	$(BIN)/python tests/torture/power_cut.py --cuts 100
+	$(BIN)/python tests/torture/damage.py --forgeries 300
 	$(BIN)/python tests/torture/faults.py
 
 bench: $(VENV)/.installed-bench

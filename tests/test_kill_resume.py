@@ -1,15 +1,22 @@
-"""A short run of tests/torture/kill_resume.py; `make torture` is the long one."""
+"""Short runs of scripts in tests/torture; `make torture` has the long ones."""
 
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
-def test_killed_fits_end_in_the_same_model() -> None:
-    script = Path(__file__).parent / "torture" / "kill_resume.py"
-    found = subprocess.run(
-        [sys.executable, str(script), "--kills", "8", "--writes", "6", "--no-boundaries"],
-        capture_output=True,
-        text=True,
-    )
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "kill_resume.py --kills 5 --writes 4 --no-boundaries",
+        "power_cut.py --cuts 6 --cases labels_in_a_file values_in_arrays weighted_labels_in_csv",
+        "damage.py --forgeries 8 --cases weighted_labels_in_csv --files sample.rows top-00000.npz",
+    ],
+)
+def test_interrupted_and_damaged_fits_end_in_the_same_model(command: str) -> None:
+    script, *options = command.split()
+    path = Path(__file__).parent / "torture" / script
+    found = subprocess.run([sys.executable, str(path), *options], capture_output=True, text=True)
     assert found.returncode == 0, found.stdout + found.stderr
