@@ -10,8 +10,8 @@ import pytest
 @pytest.mark.parametrize(
     "command",
     [
-        "kill_resume.py --kills 5 --writes 4 --no-boundaries",
-        "power_cut.py --cuts 6 --cases labels_in_a_file values_in_arrays weighted_labels_in_csv",
+        "kill_resume.py --kills 4 --writes 4 --no-boundaries --cases labels_in_a_file many_top_trees",
+        "power_cut.py --cuts 5 --cases labels_in_arrays_in_rounds weighted_labels_in_csv",
         "damage.py --forgeries 8 --cases weighted_labels_in_csv --files sample.rows top-00000.npz",
     ],
 )
