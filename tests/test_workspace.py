@@ -274,7 +274,7 @@ def test_too_little_disk_is_told_before_the_first_pass(tmp_path, monkeypatch) ->
 def test_what_is_on_the_disk_already_counts_when_a_fit_is_taken_up(tmp_path, monkeypatch) -> None:
     interrupted(monkeypatch, tmp_path, *DATA)
     used = sum(path.lstat().st_size for path in (tmp_path / FILES).iterdir())
-    needed = 600 * (5 * 4 + 9 + 16 * 6)
+    needed = 600 * (4 * 4 + 9 + 16 * 6)
     free = needed - used // 2
     usage = oldgrowth.means.shutil.disk_usage(tmp_path)
     monkeypatch.setattr(oldgrowth.means.shutil, "disk_usage", lambda path: usage._replace(free=free))

@@ -609,8 +609,20 @@ class DiskTooSmallError(SpillDirectoryError):
     def __init__(self, path: object, needed: int, free: int, limit: int) -> None:
         super().__init__(
             f"About {needed / 1e9:,.3g} GB of disk are needed in {path}, {free / 1e9:,.3g} GB are free and "
-            f"the spill_limit is {limit / 1e9:,.3g} GB: choose a spill_dir with more room, or a higher "
-            "spill_limit."
+            f"the spill_limit is {limit / 1e9:,.3g} GB: choose a spill_dir with more room, or a spill_limit "
+            f"of at least {-(-needed // 10**6)}MB."
+        )
+
+
+class SpillLimitError(SpillDirectoryError):
+    """A fit would write more than the spill limit allows."""
+
+    def __init__(self, path: object, limit: int, used: int, wanted: int) -> None:
+        least = -(-max(int(1.5 * limit), used + wanted) // 10**6)
+        super().__init__(
+            f"The spill_limit of {limit / 1e6:,.0f} MB is reached: {used / 1e6:,.1f} MB are in {path}, and "
+            f"{wanted:,} more bytes were needed. Trees came out larger than expected: a spill_limit of "
+            f"{least}MB may do; with a checkpoint_dir the fit then goes on where it was."
         )
 
 

@@ -83,7 +83,7 @@ def fit_forest(
         Space(limits.spill_dir, limits.checkpoint_dir, keep_checkpoint) as space,
         workers(expected.n_jobs) as pool,
     ):
-        space.stop = pool.stop
+        space.stop, space.limit = pool.stop, limits.spill_limit
         recorder.space = space
         checkpoint = space.checkpoint()
         begun = checkpoint.begin(planner.identity() | {"data": rows.fingerprint() if space.lasting else {}})

@@ -96,11 +96,24 @@ def clear(path: Path) -> None:
     _remove([path / name for name in made_by_fit(path)])
     _remove([path / _MARKER])
     _remove([path / _LOCK])
-    try:
+    for last in (False, True):
+        try:
+            path.rmdir()
+            return
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):  # somebody put something else into it
+                return
+            if last:
+                raise
+
+
+def discard(path: Path) -> None:
+    """Remove a directory that was made just now and could not be taken."""
+    for name in (_MARKER, f"{_MARKER}.new", _LOCK):
+        with suppress(OSError):
+            (path / name).unlink()
+    with suppress(OSError):
         path.rmdir()
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # somebody put something else into it
-            raise
 
 
 def sync_directory(path: Path) -> None:

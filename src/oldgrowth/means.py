@@ -14,6 +14,7 @@ from typing import Any
 
 from .checkpoint_dir import bytes_used
 from .checks import one_of, path_of
+from .disk_plan import DiskNeeds
 from .errors import DiskTooSmallError, MemoryLimitError, ParameterError
 from .memory import READING_BYTES, human_bytes, memory_limit_of, resident_memory, size_of
 from .plan import Plan
@@ -169,25 +170,6 @@ class Sizes:
         """Votes out of bag, in memory."""
         return bytes_of_votes(self.n_rows, self.outputs) if self.oob else 0
 
-    @property
-    def one_copy(self) -> int:
-        """The buckets of one top tree on disk."""
-        return self.n_rows * self.row if self.bucketed else 0
-
-    @property
-    def votes_on_disk(self) -> int:
-        """Votes out of bag."""
-        return self.n_rows * self.n_tops * (8 * self.outputs + 16) if self.oob else 0
-
-    @property
-    def trees_on_disk(self) -> int:
-        """The trees, as a log and as a forest."""
-        return self.tree_rows * 2 * _TREE_BYTES * self.n_trees
-
-    def on_disk(self, tops_per_round: int) -> int:
-        """All that a fit has on disk at its most, about."""
-        return tops_per_round * self.one_copy + self.votes_on_disk + self.trees_on_disk
-
 
 @dataclass(frozen=True)
 class Means:
@@ -225,7 +207,7 @@ def choose_means(plan: Plan, sizes: Sizes, limits: Limits, chunk_rows: int) -> M
     least = least_memory(plan, sizes, limits, min(chunk_rows, _SMALLEST_CHUNK))
     _refuse_too_little(plan, limits, least)
     room = max(limits.room, least - limits.memory + limits.room)
-    tops_per_round = _tops_per_round(sizes, limits)
+    tops_per_round = _tops_per_round(plan, sizes, limits)
     chunks = _chunks_at_once(plan) * chunk_rows * sizes.chunk_row
     group_row = 2 * (sizes.row + 4 * tops_per_round) + 16
     group_bytes = min(_LARGEST_GROUP, max(_SMALLEST_GROUP, room - chunks - _WRITE_BUFFERS))
@@ -326,15 +308,15 @@ def _store(plan: Plan, sizes: Sizes, limits: Limits) -> tuple[str, str]:
     return ("memory" if needed <= limits.memory else "disk"), text
 
 
-def _tops_per_round(sizes: Sizes, limits: Limits) -> int:
+def _tops_per_round(plan: Plan, sizes: Sizes, limits: Limits) -> int:
     directory = nearest_existing(limits.directory)
     free = shutil.disk_usage(directory).free + bytes_used(limits.checkpoint_dir)
     spill_limit = int(_AUTO_SPILL_SHARE * free) if limits.spill_limit is None else limits.spill_limit
-    needed = sizes.one_copy + sizes.votes_on_disk + sizes.trees_on_disk
-    if needed > free or sizes.one_copy + sizes.votes_on_disk > spill_limit:
-        raise DiskTooSmallError(directory, needed, free, spill_limit)
-    room = min(spill_limit, free - sizes.trees_on_disk) - sizes.votes_on_disk
-    return min(sizes.n_tops, max(1, room // max(1, sizes.one_copy)))
+    needs = DiskNeeds.of(plan, sizes)
+    tops = needs.tops_within(min(spill_limit, free))
+    if tops == 0:
+        raise DiskTooSmallError(directory, needs.at_most(1), free, spill_limit)
+    return min(sizes.n_tops, tops)
 
 
 def expected_disk(plan: Plan, sizes: Sizes, limits: Limits) -> str | None:
@@ -342,7 +324,7 @@ def expected_disk(plan: Plan, sizes: Sizes, limits: Limits) -> str | None:
     if _store(plan, sizes, limits)[0] == "memory":
         return None
     directory = nearest_existing(limits.directory)
-    needed = human_bytes(sizes.on_disk(_tops_per_round(sizes, limits)))
+    needed = human_bytes(DiskNeeds.of(plan, sizes).at_most(_tops_per_round(plan, sizes, limits)))
     return f"{needed} of disk in {directory}, where {human_bytes(shutil.disk_usage(directory).free)} are free"
 
 
@@ -354,4 +336,4 @@ def largest_disk(wide: Plan, rows: TrainingRows, limits: Limits) -> str | None:
     try:
         return expected_disk(wide, sizes, limits)
     except DiskTooSmallError:  # rows may be narrower: the first pass will tell
-        return f"{human_bytes(sizes.on_disk(1))} of disk, which are not free"
+        return f"{human_bytes(DiskNeeds.of(wide, sizes).at_most(1))} of disk, which are not free"

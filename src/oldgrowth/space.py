@@ -24,6 +24,7 @@ class Space:
         self._open = ExitStack()
         self._space: Workspace | None = None
         self.stop = _core.Stop()
+        self.limit: int | None = None  # on what is written
 
     def __enter__(self) -> Space:
         if self._checkpoint_dir is not None:
@@ -42,6 +43,7 @@ class Space:
         if self._space is None:
             self._space = self._open.enter_context(spill_space(self._spill_dir))
         self._space.stop = self.stop
+        self._space.limit = self.limit
         return self._space
 
     @property

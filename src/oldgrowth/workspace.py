@@ -24,6 +24,7 @@ from .errors import (
     DamagedCheckpointError,
     SpillDirectoryError,
     SpillFullError,
+    SpillLimitError,
 )
 from .messages import warn
 from .signals import uninterrupted
@@ -48,6 +49,9 @@ class Workspace:
         self._unsynced_names = False
         self.bytes_written = self.bytes_read = 0
         self.stop = _core.Stop()  # set: nothing more is written
+        self.limit: int | None = None  # on the bytes of all files together
+        self._counting = threading.Lock()
+        self._on_disk = self.used()  # of an interrupted fit
 
     def file(self, name: str) -> SpillFile:
         """The spill file of this name."""
@@ -86,7 +90,16 @@ class Workspace:
             self._files.pop(name).remove()
         else:
             with suppress(OSError):
+                size = self._size(name)
                 (self.path / name).unlink(missing_ok=True)
+                self.give_back(size)
+
+    def _size(self, name: str) -> int:
+        """Bytes of a file, if it is there."""
+        try:
+            return os.lstat(self.path / name).st_size
+        except FileNotFoundError:
+            return 0
 
     def has(self, name: str) -> bool:
         return os.path.lexists(self.path / name)
@@ -108,7 +121,9 @@ class Workspace:
     def replace(self, name: str, data: bytes) -> None:
         """Write a small file whole or not at all, also if the machine fails."""
         temporary = self.path / f"{name}.new"
+        self.take(len(data))
         try:
+            before = self._size(name)
             if os.path.lexists(temporary):  # never written to: it may be another file's second name
                 temporary.unlink()
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -119,7 +134,9 @@ class Workspace:
             os.replace(temporary, self.path / name)
             fit_directory.sync_directory(self.path)
         except OSError as error:
+            self.give_back(len(data))
             raise self.write_failed(error, temporary, len(data)) from error
+        self.give_back(before)
         self.bytes_written += len(data)
 
     def sync_new_files(self) -> None:
@@ -137,10 +154,16 @@ class Workspace:
                 raise self.write_failed(error, path, 0) from error
 
     def take(self, n_bytes: int) -> None:
-        """Room on disk for what is written next."""
+        """Room on disk for what is written next; refused beyond the limit."""
+        with self._counting:
+            if self.limit is not None and self._on_disk + n_bytes > self.limit:
+                raise SpillLimitError(self.path, self.limit, self._on_disk, n_bytes)
+            self._on_disk += n_bytes
 
     def give_back(self, n_bytes: int) -> None:
         """Room on disk that was taken and is not needed."""
+        with self._counting:
+            self._on_disk -= n_bytes
 
     def used(self) -> int:
         """Bytes of all files on disk now."""
@@ -218,7 +241,7 @@ def _new_space(parent: Path, demo: bool) -> Workspace:
         lock = fit_directory.take(path, demo)
     except OSError as error:
         if path is not None:
-            shutil.rmtree(path, ignore_errors=True)
+            fit_directory.discard(path)
         raise SpillDirectoryError(
             f"spill_dir={str(parent)!r} cannot be used: {error.strerror}. "
             "Choose a directory that can be written to."

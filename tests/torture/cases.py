@@ -70,7 +70,7 @@ def weighted_values_in_a_file(folder: Path, **params: Any) -> Any:
 def labels_in_arrays_in_rounds(folder: Path, **params: Any) -> Any:
     """Three rounds: the disk may hold the votes of all trees and the buckets of one top tree."""
     rows = _arrays(folder)
-    options = COMMON | SPLIT | {"spill_limit": "600kB", "oob_score": True} | params
+    options = COMMON | SPLIT | {"spill_limit": "1.2MB", "oob_score": True} | params
     return oldgrowth.RandomForestClassifier(10, **options).fit(rows["x"], rows["y"], rows["w"])
 
 

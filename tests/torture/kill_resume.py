@@ -165,7 +165,7 @@ class Torture:
             return {}
         means = {"n_jobs": self.random.choice([1, 2, 3]), "chunk_size": self.random.choice([33, 100, 1000])}
         if case == "labels_in_arrays_in_rounds":
-            means["spill_limit"] = self.random.choice(["600kB", "900kB", "10MB"])
+            means["spill_limit"] = self.random.choice(["1.2MB", "1.5MB", "10MB"])
         return means
 
     def random_instants(self, kills: int) -> None:

@@ -1,0 +1,115 @@
+"""What a fit may take of a disk: bytes, descriptors, and a directory that somebody removes."""
+
+from __future__ import annotations
+
+import re
+import resource
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oldgrowth.fit
+from helpers import make_data
+from oldgrowth import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+from oldgrowth.errors import DiskTooSmallError, SpillDirectoryError, SpillLimitError
+from oldgrowth.workspace import Workspace, spill_space
+
+X, Y = make_data(6000, 5, 3, seed=1)
+NOISE = np.random.default_rng(0).normal(size=len(Y))
+
+
+@pytest.fixture
+def peak(monkeypatch) -> list[int]:
+    """The most bytes that files had, as the file system tells."""
+    most, take = [0], Workspace.take
+
+    def measured(space: Workspace, n_bytes: int) -> None:
+        take(space, n_bytes)
+        most[0] = max(most[0], space.used() + n_bytes)
+
+    monkeypatch.setattr(Workspace, "take", measured)
+    return most
+
+
+@pytest.mark.parametrize(
+    ("kind", "y"),
+    [(RandomForestClassifier, Y), (RandomForestRegressor, NOISE), (ExtraTreesRegressor, NOISE)],
+)
+def test_the_spill_limit_bounds_all_files_and_the_one_named_will_do(
+    tmp_path, peak, kind: Any, y: Any
+) -> None:
+    params = {"trees_per_top": 2, "bucket_size": 500, "store": "disk", "spill_dir": tmp_path}
+    params |= {"random_state": 0, "n_jobs": 1}
+    with pytest.raises(DiskTooSmallError) as refused:
+        kind(60, spill_limit="100kB", **params).fit(X, y)
+    named = re.search(r"spill_limit of at least (\d+)MB", str(refused.value))
+    assert named is not None
+    least = int(named[1]) * 10**6
+    model = kind(60, spill_limit=least, **params).fit(X, y)
+    assert peak[0] <= least
+    assert (
+        model.forest_.digest()
+        == kind(60, random_state=0, trees_per_top=2, bucket_size=500).fit(X, y).forest_.digest()
+    )
+
+
+def test_nothing_is_written_beyond_the_limit(tmp_path) -> None:
+    with spill_space(tmp_path) as space:
+        space.limit = 1000
+        file = space.file("trees.log")
+        file.append(bytes(600))
+        with pytest.raises(SpillLimitError, match="401 more bytes"):
+            file.append(bytes(401))
+        with pytest.raises(SpillLimitError):
+            space.replace("sample.npz", bytes(500))
+        file.truncate(100)
+        space.replace("sample.npz", bytes(300))
+        space.replace("sample.npz", bytes(200))
+        file.append(bytes(500))
+        space.remove("trees.log")
+        space.file("oob.log").append(bytes(600))
+
+
+def test_many_top_trees_need_few_descriptors(tmp_path) -> None:
+    whole = RandomForestClassifier(150, trees_per_top=1, bucket_size=100, random_state=0).fit(
+        X[:300], Y[:300]
+    )
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    here = len(list(Path("/proc/self/fd").iterdir()))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (here + 70, before[1]))
+    try:
+        for where in (
+            {"store": "disk", "spill_dir": tmp_path / "spill"},
+            {"checkpoint_dir": tmp_path / "new"},
+        ):
+            model = RandomForestClassifier(150, trees_per_top=1, bucket_size=100, random_state=0, **where)
+            assert model.fit(X[:300], Y[:300]).forest_.digest() == whole.forest_.digest()
+            assert model.fit_report_.top_trees == 150 and model.fit_report_.rounds == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.parametrize("where", ["spill_dir", "checkpoint_dir"])
+@pytest.mark.parametrize("stage", ["grow", "assemble", "distribute_round"])
+def test_a_directory_that_is_removed_during_a_fit(tmp_path, monkeypatch, where: str, stage: str) -> None:
+    """What has its trees is finished; else the error says what happened."""
+    real = getattr(oldgrowth.fit, stage)
+
+    def removed(*args: Any, **options: Any) -> Any:
+        shutil.rmtree(tmp_path / "here")
+        return real(*args, **options)
+
+    monkeypatch.setattr(oldgrowth.fit, stage, removed)
+    params = {"bucket_size": 500, "random_state": 0, "store": "disk", where: tmp_path / "here"}
+    if stage == "distribute_round":
+        with pytest.raises(SpillDirectoryError, match=r"here.*was removed while the fit used it"):
+            RandomForestClassifier(8, **params).fit(X, Y)
+        return
+    found = RandomForestClassifier(8, **params).fit(X, Y)
+    monkeypatch.undo()
+    whole = RandomForestClassifier(8, bucket_size=500, random_state=0).fit(X, Y)
+    assert found.forest_.digest() == whole.forest_.digest()
+    assert list(tmp_path.iterdir()) == []
