@@ -12,7 +12,7 @@ import pytest
     [
         "kill_resume.py --kills 4 --writes 4 --no-boundaries --cases labels_in_a_file many_top_trees",
         "power_cut.py --cuts 5 --cases labels_in_arrays_in_rounds weighted_labels_in_csv",
-        "damage.py --forgeries 8 --cases weighted_labels_in_csv --files sample.rows top-00000.npz",
+        "damage.py --forgeries 4 --cases weighted_labels_in_csv --files top-00000.npz",
     ],
 )
 def test_interrupted_and_damaged_fits_end_in_the_same_model(command: str) -> None:
