@@ -14,8 +14,6 @@
 
 #include "bucket.hpp"
 #include "forest.hpp"
-#include "grow.hpp"
-#include "oob.hpp"
 #include "predict.hpp"
 #include "profile.hpp"
 #include "route.hpp"
@@ -68,49 +66,6 @@ Bucket bucket_of(const RowCodec& codec, const Rows& rows, std::optional<In1<std:
                      for_bootstrap);
 }
 
-// All trees that are grown at one place of a forest's top trees share the key of it, and each takes its turn.
-nb::tuple grow_top(const Bucket& bucket, TreeRules rules, std::uint64_t seed, std::uint64_t turn, std::uint64_t place,
-                   std::size_t depth, std::vector<double> class_weights) {
-  require(class_weights.empty() || class_weights.size() >= rules.n_classes, "too few class weights");
-  rules.turn = turn;
-  GrownTree tree;
-  {
-    nb::gil_scoped_release release;
-    const TreeWeights weights = tree_weights(bucket, {false, 1, seed}, turn, class_weights);
-    tree = grow_tree(bucket, weights.rows, weights.whole, rules, tree_key(seed, Purpose::top_tree, place), depth);
-  }
-  return nb::make_tuple(to_numpy(std::move(tree.nodes)), to_numpy(std::move(tree.leaf_depths)),
-                        to_numpy(std::move(tree.importances)));
-}
-
-struct Oob {
-  Out2<std::int64_t> sums;
-  Out1<std::uint32_t> trees;
-  double scale, offset;
-  bool hard;
-};
-
-nb::tuple grow_bottom(const Bucket& bucket, const TreeRules& rules, const Bootstrap& bootstrap, std::uint64_t tree_id,
-                      std::uint64_t bucket_id, std::size_t depth, std::vector<double> class_weights,
-                      std::optional<Oob> oob) {
-  require(class_weights.empty() || class_weights.size() >= rules.n_classes, "too few class weights");
-  require(!oob || (oob->trees.shape(0) == bucket.rows && oob->sums.shape(1) == std::max(1U, rules.n_classes)),
-          "other out-of-bag rows");
-  GrownTree tree;
-  {
-    nb::gil_scoped_release release;
-    const TreeWeights weights = tree_weights(bucket, bootstrap, tree_id, class_weights);
-    const std::uint64_t key = derive(tree_key(bootstrap.seed, Purpose::bottom_tree, tree_id), bucket_id);
-    tree = grow_tree(bucket, weights.rows, weights.whole, rules, key, depth);
-    if (oob && bootstrap.draw) {
-      const OobSums sums{oob->sums.data(), oob->trees.data(), oob->sums.shape(1), oob->scale, oob->offset, oob->hard};
-      add_oob(bucket, weights, tree, sums);
-    }
-  }
-  return nb::make_tuple(to_numpy(std::move(tree.nodes)), to_numpy(std::move(tree.table)),
-                        to_numpy(std::move(tree.importances)), tree.depth);
-}
-
 nb::tuple group_by_bucket(In1<std::uint32_t> buckets, std::size_t n_buckets) {
   std::vector<std::uint64_t> start(n_buckets + 1);
   std::vector<std::uint32_t> order(buckets.shape(0));
@@ -130,6 +85,8 @@ nb::tuple group_by_bucket(In1<std::uint32_t> buckets, std::size_t n_buckets) {
 void bind_rows(nb::module_& m) {
   nb::class_<Profile>(m, "Profile", "What one pass learns of each feature's values.")
       .def(nb::init<std::size_t>(), "n_features"_a)
+      .def_static("bytes_of_feature", &Profile::bytes_of_feature, "distinct"_a,
+                  "At most, for so many different values.")
       .def(
           "add",
           [](Profile& self, const InRows& x, std::size_t first, std::size_t last) {
@@ -138,6 +95,15 @@ void bind_rows(nb::module_& m) {
                 x, [&](std::size_t, const float* rows, std::size_t n) { self.add(rows, n, self.size(), first, last); });
           },
           "x"_a, "first"_a, "last"_a)
+      .def(
+          "widths",
+          [](const Profile& self) {
+            std::vector<int> widths;
+            for (std::size_t f = 0; f < self.size(); ++f)
+              widths.push_back(self.feature(f).is_wide() ? 4 : self.feature(f).distinct() <= kMissing8 ? 1 : 2);
+            return widths;
+          },
+          "Bytes that each feature takes, if no more values come.")
       .def(
           "state",
           [](const Profile& self, std::size_t f) {
@@ -156,6 +122,7 @@ void bind_rows(nb::module_& m) {
   nb::class_<RowCodec>(m, "RowCodec", "Rows as short records of bytes.")
       .def(nb::init<const Profile&>(), "profile"_a)
       .def_prop_ro("record_bytes", &RowCodec::record_bytes)
+      .def_prop_ro("bytes", &RowCodec::bytes, "That the codec itself takes.")
       .def_prop_ro("widths",
                    [](const RowCodec& self) {
                      std::vector<int> widths;
@@ -245,76 +212,6 @@ void bind_rows(nb::module_& m) {
   m.def("make_bucket", &bucket_of, "codec"_a, "rows"_a, "index"_a.none(), "classification"_a, "for_bootstrap"_a = true,
         nb::keep_alive<0, 1>());  // a bucket uses the codec's values
   m.def("group_by_bucket", &group_by_bucket, "buckets"_a, "n_buckets"_a);
-}
-
-// Told by one thread, looked at by others.
-struct Stop {
-  std::atomic<bool> flag = false;
-};
-
-void bind_growing(nb::module_& m) {
-  nb::class_<Stop>(m, "Stop", "Ends the growing of trees whose rules have it.")
-      .def(nb::init<>())
-      .def("set", [](Stop& self) { self.flag = true; })
-      .def("is_set", [](const Stop& self) { return self.flag.load(); });
-  nb::class_<TreeRules>(m, "TreeRules", "How a tree is grown.")
-      .def(nb::init<>())
-      .def_rw("random_thresholds", &TreeRules::random_thresholds)
-      .def_rw("top_tree", &TreeRules::top_tree)
-      .def_rw("n_classes", &TreeRules::n_classes)
-      .def_rw("max_features", &TreeRules::max_features)
-      .def_rw("max_depth", &TreeRules::max_depth)
-      .def_rw("min_samples_split", &TreeRules::min_samples_split)
-      .def_rw("min_samples_leaf", &TreeRules::min_samples_leaf)
-      .def_rw("min_weight_leaf", &TreeRules::min_weight_leaf)
-      .def_rw("min_impurity_decrease", &TreeRules::min_impurity_decrease)
-      .def_rw("total_weight", &TreeRules::total_weight)
-      .def_rw("balance", &TreeRules::balance)
-      .def_rw("target_scale", &TreeRules::target_scale)
-      .def(
-          "stop_by", [](TreeRules& self, const Stop& stop) { self.stop = &stop.flag; }, "stop"_a,
-          nb::keep_alive<1, 2>())
-      .def_prop_rw(
-          "criterion", [](const TreeRules& self) { return static_cast<int>(self.criterion); },
-          [](TreeRules& self, int value) {
-            require(value >= 0 && value <= 2, "no such criterion");
-            self.criterion = static_cast<Criterion>(value);
-          });
-  nb::class_<Bootstrap>(m, "Bootstrap", "How often each row counts in a tree.")
-      .def(
-          "__init__",
-          [](Bootstrap* self, bool draw, double mean, std::uint64_t seed) { new (self) Bootstrap{draw, mean, seed}; },
-          "draw"_a, "mean"_a, "seed"_a);
-  nb::class_<Oob>(m, "Oob", "Where the out-of-bag predictions of a bucket's rows are added up.")
-      .def(
-          "__init__",
-          [](Oob* self, Out2<std::int64_t> sums, Out1<std::uint32_t> trees, double scale, double offset, bool hard) {
-            require(sums.shape(0) == trees.shape(0), "sums and trees differ in length");
-            new (self) Oob{sums, trees, scale, offset, hard};
-          },
-          "sums"_a, "trees"_a, "scale"_a, "offset"_a, "hard"_a);
-  m.def("grow_top", &grow_top, "bucket"_a, "rules"_a, "seed"_a, "turn"_a, "place"_a, "depth"_a, "class_weights"_a);
-  m.def("grow_bottom", &grow_bottom, "bucket"_a, "rules"_a, "bootstrap"_a, "tree"_a, "bucket_id"_a, "depth"_a,
-        "class_weights"_a, "oob"_a.none());
-  m.def(
-      "class_counts",
-      [](const Bucket& bucket, const Bootstrap& bootstrap, std::uint64_t tree, std::size_t n_classes) {
-        std::vector<double> counts(n_classes);
-        {
-          nb::gil_scoped_release release;
-          const TreeWeights weights = tree_weights(bucket, bootstrap, tree, {});
-          for (std::size_t i = 0; i < bucket.rows; ++i) counts.at(bucket.classes[i]) += weights.rows[i];
-        }
-        return to_numpy(std::move(counts));
-      },
-      "bucket"_a, "bootstrap"_a, "tree"_a, "n_classes"_a, "The weight of each class in a tree's bootstrap.");
-  m.def(
-      "max_bucket_rows", [](std::uint32_t n_features) { return NodeFormat(n_features).max_offset() / 2; },
-      "n_features"_a);
-  m.def(
-      "right_shift", [](std::uint32_t n_features) { return 33 + NodeFormat(n_features).feature_bits; }, "n_features"_a,
-      "Where in a node the offset of its right child begins.");
-  m.attr("MAX_FEATURES") = kMaxFeatures;
 }
 
 void bind_forest(nb::module_& m) {

@@ -58,6 +58,7 @@ void as_floats(const InRows& x, Use use) {
 }
 
 void bind_values(nb::module_& m);
+void bind_growing(nb::module_& m);
 void bind_files(nb::module_& m);
 
 }  // namespace oldgrowth

@@ -22,6 +22,10 @@ using namespace nb::literals;
 
 namespace {
 
+// glibc's own threshold grows up to 32 MB, and with it what each thread's heap keeps.
+constexpr int kMappedBytes = 1 << 20;
+constexpr int kMostArenas = 4;
+
 // The blocks of buckets first..last, one after the other at `out`; how many bytes they take.
 std::size_t write_blocks(const RowLayout& layout, In2<std::uint8_t> rows, In1<std::uint32_t> order,
                          In1<std::uint64_t> start, In1<std::uint64_t> owners, std::size_t first, std::size_t last,
@@ -169,6 +173,17 @@ void bind_files(nb::module_& m) {
 #endif
       },
       "Give memory that is free back to the system.");
+  m.def(
+      "return_memory_when_freed",
+      [] {
+#if defined(__GLIBC__)
+        mallopt(M_MMAP_THRESHOLD, kMappedBytes);
+        mallopt(M_TRIM_THRESHOLD, kMappedBytes);
+        mallopt(M_ARENA_MAX, kMostArenas);
+#endif
+      },
+      "From now on large blocks go back to the system at once when they are freed, and threads share a few heaps for "
+      "small ones; else each thread keeps tens of megabytes for itself.");
 }
 
 }  // namespace oldgrowth

@@ -17,48 +17,85 @@ std::uint32_t copies_of(double weight) {
   return weight >= kMaxDrawnCopies ? kMaxDrawnCopies : static_cast<std::uint32_t>(std::max(1.0, std::floor(weight)));
 }
 
-void count_copies(Bucket& bucket) {
-  struct Slot {
-    std::uint64_t key;
-    std::uint32_t copies;  // zero: free
-  };
-  std::vector<Slot> slots(std::bit_ceil(bucket.rows * 2 + 1), Slot{0, 0});
-  bucket.copies.resize(bucket.rows);
-  for (std::size_t i = 0; i < bucket.rows; ++i) {
-    const std::uint32_t copies = bucket.weights.empty() ? 1 : copies_of(bucket.weights[i]);
-    if (copies == 0) continue;
-    std::size_t at = bucket.keys[i] & (slots.size() - 1);
-    while (slots[at].copies > 0 && slots[at].key != bucket.keys[i]) at = (at + 1) & (slots.size() - 1);
-    bucket.copies[i] = slots[at].copies;
-    slots[at].key = bucket.keys[i];
-    slots[at].copies += copies;
-  }
-}
-
-double drawn_weight(const Poisson& poisson, std::uint64_t key, std::uint32_t copy, double weight) {
-  const std::uint32_t copies = copies_of(weight);
-  std::uint32_t drawn = 0;
-  for (std::uint32_t c = 0; c < copies; ++c) drawn += poisson(draw(key, copy + c));
-  return copies == 0 ? 0.0 : drawn * (weight / copies);
-}
-
 template <class Code>
-Node walk(const Block<Code>& block, const GrownTree& tree, std::size_t i) {
+Node walk(const Block<Code>& block, const Node* nodes, std::size_t i) {
   const NodeFormat format(static_cast<std::uint32_t>(block.features));
   const auto code_of = [&](std::uint32_t f) {
     return kHasRows<Code> ? block.row(i)[f] : block.columns[f * block.rows + i];
   };
   std::size_t at = 0;
-  for (Node node = tree.nodes[0]; !is_leaf(node); node = tree.nodes[at]) {
+  for (Node node = nodes[0]; !is_leaf(node); node = nodes[at]) {
     const std::uint32_t f = format.feature(node);
     const Code code = code_of(f);
     const bool left = code == kMissing<Code> ? format.missing_left(node) : block.values[f][code] <= threshold(node);
     at += left ? 1 : format.right(node);
   }
-  return tree.nodes[at];
+  return nodes[at];
 }
 
 }  // namespace
+
+std::size_t bucket_bytes(std::size_t rows, const RowKind& kind) {
+  const std::size_t block = rows <= kMissing<std::uint16_t>
+                                ? Block<std::uint16_t>::bytes(rows, kind.features, kind.ranked)
+                                : Block<std::uint32_t>::bytes(rows, kind.features, kind.ranked);
+  const Bucket one;
+  const std::size_t row = (kind.classification ? sizeof one.classes[0] : sizeof one.values[0]) +
+                          (kind.weighted ? sizeof one.weights[0] : 0) + sizeof one.keys[0] +
+                          (kind.bootstrap ? sizeof one.copies[0] : 0);
+  return block + rows * row;
+}
+
+std::size_t making_bytes(std::size_t rows, const RowKind& kind) {
+  return std::max(rank_scratch_bytes(rows, kind.ranked), kind.bootstrap ? CopyCounter::bytes(rows) : 0);
+}
+
+std::size_t CopyCounter::slots_for(std::size_t keys) { return std::bit_ceil(keys * 2 + 1); }
+
+CopyCounter::CopyCounter(std::size_t expected_keys) : slots_(slots_for(expected_keys), Slot{0, 0}) {}
+
+CopyCounter::Slot& CopyCounter::slot_of(std::uint64_t key) {
+  std::size_t at = key & (slots_.size() - 1);
+  while (slots_[at].copies > 0 && slots_[at].key != key) at = (at + 1) & (slots_.size() - 1);
+  return slots_[at];
+}
+
+void CopyCounter::grow() {
+  std::vector<Slot> old(slots_.size() * 2, Slot{0, 0});
+  old.swap(slots_);
+  for (const Slot& slot : old)
+    if (slot.copies > 0) slot_of(slot.key) = slot;
+}
+
+void CopyCounter::count(const std::uint64_t* keys, const double* weights, std::size_t n, std::uint32_t* copies) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint32_t more = weights == nullptr ? 1 : copies_of(weights[i]);
+    copies[i] = 0;
+    if (more == 0) continue;
+    Slot* slot = &slot_of(keys[i]);
+    if (slot->copies == 0 && ++keys_ * 2 > slots_.size()) {
+      grow();
+      slot = &slot_of(keys[i]);
+    }
+    copies[i] = slot->copies;
+    slot->key = keys[i];
+    slot->copies += more;
+  }
+}
+
+double RowDraw::drawn_weight(std::uint64_t key, std::uint32_t copy, double weight) const {
+  const std::uint32_t copies = copies_of(weight);
+  std::uint32_t drawn = 0;
+  for (std::uint32_t c = 0; c < copies; ++c) drawn += poisson_(draw(key, copy + c));
+  return copies == 0 ? 0.0 : drawn * (weight / copies);
+}
+
+std::vector<std::uint8_t> DrawnRows::of(const TreeWeights& weights) {
+  std::vector<std::uint8_t> bits(bytes(weights.rows.size()));
+  for (std::size_t i = 0; i < weights.rows.size(); ++i)
+    bits[i / 8] = static_cast<std::uint8_t>(bits[i / 8] | (weights.rows[i] > 0 ? 1U << (i % 8) : 0U));
+  return bits;
+}
 
 Bucket make_bucket(const RowCodec& codec, const RowSource& source, const std::uint32_t* index, std::size_t n,
                    bool classification, bool for_bootstrap) {
@@ -85,7 +122,11 @@ Bucket make_bucket(const RowCodec& codec, const RowSource& source, const std::ui
   for (double& value : bucket.values) value /= source.scale;
   if (source.weights) take(source.weights, bucket.weights);
   take(source.keys, bucket.keys);
-  if (for_bootstrap) count_copies(bucket);
+  if (for_bootstrap) {
+    bucket.copies.resize(n);
+    CopyCounter(n).count(bucket.keys.data(), bucket.weights.empty() ? nullptr : bucket.weights.data(), n,
+                         bucket.copies.data());
+  }
   return bucket;
 }
 
@@ -96,19 +137,14 @@ TreeWeights tree_weights(const Bucket& bucket, const Bootstrap& bootstrap, std::
   TreeWeights weights;
   weights.rows.resize(bucket.rows);
   weights.whole = bucket.weights.empty() && class_weights.empty();
-  const Poisson poisson(bootstrap.mean);
-  const std::uint64_t key = tree_key(bootstrap.seed, Purpose::bootstrap, tree);
-  const auto weight_of = [&](std::size_t i) { return bucket.weights.empty() ? 1.0 : bucket.weights[i]; };
+  const RowDraw draws(bootstrap, tree);
   double sum = 0;
-  for (std::size_t i = 0; i < bucket.rows; ++i)
-    sum += weights.rows[i] =
-        bootstrap.draw ? drawn_weight(poisson, key ^ bucket.keys[i], bucket.copies[i], weight_of(i)) : weight_of(i);
+  for (std::size_t i = 0; i < bucket.rows; ++i) sum += weights.rows[i] = draws.weight(bucket, i);
   if (sum == 0 && bucket.rows > 0) {  // no row was drawn: a tree needs one, and the lowest number wins
     std::size_t lowest = 0;
-    const auto number = [&](std::size_t i) { return draw(key ^ bucket.keys[i], bucket.copies[i]); };
     for (std::size_t i = 1; i < bucket.rows; ++i)
-      if (number(i) < number(lowest)) lowest = i;
-    weights.rows[lowest] = weight_of(lowest);
+      if (draws.number(bucket, i) < draws.number(bucket, lowest)) lowest = i;
+    weights.rows[lowest] = RowDraw::own_weight(bucket, lowest);
   }
   if (class_weights.empty()) return weights;
   sum = 0;
@@ -118,8 +154,8 @@ TreeWeights tree_weights(const Bucket& bucket, const Bootstrap& bootstrap, std::
   return weights;
 }
 
-Node leaf_of(const Bucket& bucket, const GrownTree& tree, std::size_t i) {
-  return bucket.rows <= kMissing<std::uint16_t> ? walk(bucket.narrow, tree, i) : walk(bucket.wide, tree, i);
+Node leaf_of(const Bucket& bucket, const Node* nodes, std::size_t i) {
+  return bucket.rows <= kMissing<std::uint16_t> ? walk(bucket.narrow, nodes, i) : walk(bucket.wide, nodes, i);
 }
 
 }  // namespace oldgrowth

@@ -61,6 +61,13 @@ class CountedSearch {
     return from_promising();
   }
 
+  // At most, for nodes of up to so many rows: keys twice over, their codes, bins in four copies if they are a quarter
+  // of the rows, and running sums of the bins.
+  static std::size_t bytes(std::size_t rows, std::size_t classes) {
+    const std::size_t bins = rows * std::min<std::size_t>(classes, kVectorClasses);
+    return rows * (4 * sizeof(Key) + 2 * sizeof(Code)) + bins * (sizeof(std::uint32_t) + sizeof(std::uint32_t));
+  }
+
  private:
   static constexpr std::size_t kBinsPerRow = 4;
   static constexpr std::size_t kRowsPerCell = 8;
@@ -126,7 +133,7 @@ class CountedSearch {
   CountedBins count(std::size_t n_bins, const BinOf& bin_of, const Key* payloads) {
     const std::size_t stride = (n_bins + 7) / 8 * 8, all = stride * node_->n_classes;
     const std::size_t copies = n_bins * 4 <= n_ ? 4 : 1;
-    if (bins_.size() < copies * all) bins_.resize(2 * copies * all);
+    if (bins_.size() < copies * all) bins_.resize(copies * all);
     std::memset(bins_.data(), 0, copies * all * sizeof(std::uint32_t));
     const auto add = [&](std::uint32_t* bins, std::size_t i) {
       bins[bin_of(i)] += 1U << 16 | (payloads[i] & kWeightMask);

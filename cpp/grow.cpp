@@ -37,9 +37,24 @@ struct Level {
   Targets own_targets;
 };
 
+template <class Code, class Stats>
+std::size_t level_bytes(std::size_t rows, std::size_t classes) {
+  return rows * 2 * sizeof(Word<Code>) + SplitSearch<Code, Stats>::bytes(rows, classes);
+}
+
 template <class Stats>
 class TreeGrower {
  public:
+  static std::size_t bytes(std::size_t rows, const RowKind& kind, std::size_t classes) {
+    constexpr std::size_t kNarrow = kMissing<std::uint16_t>;
+    std::size_t bytes = 4 * (kCacheBytes[0] + kCacheBytes[1]);  // their blocks, and search in them
+    bytes += rows * sizeof(double) + (Stats::kCounts ? 0 : rows * 2 * sizeof(double));  // weights and targets
+    if (rows <= kNarrow) return bytes + level_bytes<std::uint16_t, Stats>(rows, classes);
+    return bytes + level_bytes<std::uint32_t, Stats>(rows, classes) +
+           level_bytes<std::uint16_t, Stats>(kNarrow, classes) +
+           Block<std::uint16_t>::bytes(kNarrow, kind.features, kind.ranked) + rank_scratch_bytes(kNarrow, 1);
+  }
+
   TreeGrower(const TreeRules& rules, std::size_t n_features)
       : rules_(rules), format_(static_cast<std::uint32_t>(n_features)), stats_(rules.n_classes) {
     split_rules_ = {rules.min_samples_leaf, rules.min_weight_leaf, rules.balance, rules.impurity_scale};
@@ -269,16 +284,7 @@ class TreeGrower {
       tree_.leaf_depths.push_back(static_cast<std::uint32_t>(depth));
       return;
     }
-    if constexpr (Stats::kClassification) {
-      if (stats_.pure()) {
-        tree_.nodes.push_back(leaf(stats_.only_class()));
-        return;
-      }
-      tree_.nodes.push_back(leaf(kMixedBit | (tree_.table.size() / stats_.n_classes())));
-      for (std::size_t k = 0; k < stats_.n_classes(); ++k) tree_.table.push_back(static_cast<float>(stats_.share(k)));
-    } else {
-      tree_.nodes.push_back(value_leaf(stats_.mean() * rules_.target_scale));
-    }
+    append_leaf(tree_, stats_, rules_.target_scale);
   }
 
   TreeRules rules_;
@@ -347,6 +353,19 @@ double variance(const std::vector<double>& values, const std::vector<double>& we
 }
 
 }  // namespace
+
+std::size_t growing_bytes(std::size_t rows, const RowKind& kind, const TreeRules& rules, bool whole_weights,
+                          std::size_t mixed_leaves) {
+  // Of a bootstrap 63 of 100 rows are drawn. A tree has at most two nodes for each, and a vector that grows twice that.
+  const std::size_t drawn = kind.bootstrap ? rows * 2 / 3 : rows;
+  const std::size_t tree = 2 * (2 * drawn * sizeof(Node) + mixed_leaves * rules.n_classes * sizeof(float));
+  if (rules.criterion == Criterion::squared_error) return tree + TreeGrower<ValueStats>::bytes(rows, kind, 1);
+  const bool counts = whole_weights && rules.n_classes <= kMaxCountedClasses;
+  if (!counts) return tree + TreeGrower<ClassStats<false, Criterion::gini>>::bytes(rows, kind, rules.n_classes);
+  return tree + (rules.criterion == Criterion::gini
+                     ? TreeGrower<ClassStats<true, Criterion::gini>>::bytes(rows, kind, rules.n_classes)
+                     : TreeGrower<ClassStats<true, Criterion::entropy>>::bytes(rows, kind, rules.n_classes));
+}
 
 GrownTree grow_tree(const Bucket& bucket, const std::vector<double>& row_weights, bool whole_weights,
                     const TreeRules& rules, std::uint64_t key, std::size_t depth) {

@@ -43,6 +43,28 @@ struct GrownTree {
   std::size_t depth = 0;
 };
 
+struct RowKind;
+
+// What growing a tree on a bucket of so many rows takes beside it, with the tree itself. Mixed leaves are at most
+// `mixed_leaves`.
+std::size_t growing_bytes(std::size_t rows, const RowKind& kind, const TreeRules& rules, bool whole_weights,
+                          std::size_t mixed_leaves);
+
+// Appends the leaf of a node with these sums, as bottom trees have it.
+template <class Stats>
+void append_leaf(GrownTree& tree, const Stats& stats, double target_scale) {
+  if constexpr (Stats::kClassification) {
+    if (stats.pure()) {
+      tree.nodes.push_back(leaf(stats.only_class()));
+      return;
+    }
+    tree.nodes.push_back(leaf(kMixedBit | (tree.table.size() / stats.n_classes())));
+    for (std::size_t k = 0; k < stats.n_classes(); ++k) tree.table.push_back(static_cast<float>(stats.share(k)));
+  } else {
+    tree.nodes.push_back(value_leaf(stats.mean() * target_scale));
+  }
+}
+
 // `row_weights` has a weight for each row of the bucket; rows of weight zero are left out. Whole weights
 // up to Poisson::kMax allow the fast counting mode: `whole_weights` says they are.
 GrownTree grow_tree(const Bucket& bucket, const std::vector<double>& row_weights, bool whole_weights,

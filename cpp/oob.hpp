@@ -20,28 +20,32 @@ struct OobSums {
   bool hard;
 };
 
-// Adds what `tree` says of the bucket's rows that it did not see.
-inline void add_oob(const Bucket& bucket, const TreeWeights& weights, const GrownTree& tree, const OobSums& oob) {
-  const auto add = [&](std::size_t row, std::size_t k, double value) {
+// Adds what a leaf says to a row that its tree did not see. `table` holds the shares of the tree's mixed leaves.
+inline void add_vote(const OobSums& oob, std::size_t row, bool classification, Node node, const float* table) {
+  const auto add = [&](std::size_t k, double value) {
     oob.sums[row * oob.outputs + k] += std::llround(value * oob.scale);
   };
-  for (std::size_t i = 0; i < bucket.rows; ++i) {
-    if (weights.rows[i] > 0) continue;
-    const Node node = leaf_of(bucket, tree, i);
-    ++oob.trees[i];
-    if (bucket.classes.empty()) {
-      add(i, 0, leaf_value(node) - oob.offset);
-    } else if ((node & kMixedBit) == 0) {
-      add(i, payload(node), 1.0);
-    } else {
-      const float* shares = tree.table.data() + (payload(node) & ~kMixedBit) * oob.outputs;
-      if (oob.hard) {
-        add(i, static_cast<std::size_t>(std::max_element(shares, shares + oob.outputs) - shares), 1.0);
-        continue;
-      }
-      for (std::size_t k = 0; k < oob.outputs; ++k) add(i, k, static_cast<double>(shares[k]));
+  ++oob.trees[row];
+  if (!classification) {
+    add(0, leaf_value(node) - oob.offset);
+  } else if ((node & kMixedBit) == 0) {
+    add(payload(node), 1.0);
+  } else {
+    const float* shares = table + (payload(node) & ~kMixedBit) * oob.outputs;
+    if (oob.hard) {
+      add(static_cast<std::size_t>(std::max_element(shares, shares + oob.outputs) - shares), 1.0);
+      return;
     }
+    for (std::size_t k = 0; k < oob.outputs; ++k) add(k, static_cast<double>(shares[k]));
   }
+}
+
+// Adds what a tree says of the bucket's rows [first, last) that it did not see, the first of which is row 0 of the
+// sums.
+inline void add_oob(const Bucket& bucket, const DrawnRows& drawn, const Node* nodes, const float* table,
+                    std::size_t first, std::size_t last, const OobSums& oob) {
+  for (std::size_t i = first; i < last; ++i)
+    if (!drawn.has(i)) add_vote(oob, i - first, !bucket.classes.empty(), leaf_of(bucket, nodes, i), table);
 }
 
 }  // namespace oldgrowth

@@ -78,8 +78,19 @@ void FeatureProfile::add_to_hash(std::uint32_t bits) {
   if (++distinct_ > kMaxDistinct) became_wide();
 }
 
+// Large tables are many at once: all features of floats come to have them at the same time.
+std::size_t FeatureProfile::next_hash_size(std::size_t size) {
+  return std::max<std::size_t>(64, size * (size < 16384 ? 4 : 2));
+}
+
+std::size_t Profile::bytes_of_feature(std::size_t distinct) {
+  std::size_t slots = 0;
+  while (slots < 2 * std::min(distinct, kMaxDistinct)) slots = FeatureProfile::next_hash_size(slots);
+  return slots * sizeof(std::uint32_t) + sizeof(FeatureProfile) + 5 * sizeof(std::size_t);
+}
+
 void FeatureProfile::grow_hash() {
-  std::vector<std::uint32_t> old(std::max<std::size_t>(64, hash_.size() * 4), kFreeSlot);
+  std::vector<std::uint32_t> old(next_hash_size(hash_.size()), kFreeSlot);
   old.swap(hash_);
   for (const std::uint32_t bits : old) {
     if (bits == kFreeSlot) continue;
@@ -107,6 +118,7 @@ void Profile::restore(std::size_t f, bool wide, bool missing, std::span<const fl
 
 std::vector<float> FeatureProfile::values() const {
   std::vector<float> values;
+  values.reserve(wide_ ? 0 : distinct_);
   for (std::size_t w = 0; w < integers_.size(); ++w)
     for (std::uint64_t word = integers_[w]; word != 0; word &= word - 1)
       values.push_back(static_cast<float>(static_cast<std::int32_t>(w * 64 + std::countr_zero(word)) + kLowest));

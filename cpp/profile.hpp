@@ -18,6 +18,7 @@ class FeatureProfile {
   void add(float value);
   bool has_missing() const { return has_missing_; }
   bool is_wide() const { return wide_; }
+  std::size_t distinct() const { return distinct_; }
   void restore(bool wide, bool missing);
   // The distinct values in ascending order; empty for a wide feature.
   std::vector<float> values() const;
@@ -25,6 +26,8 @@ class FeatureProfile {
   std::size_t news() const { return distinct_ + (wide_ ? kMaxDistinct : 0) + (has_missing_ ? 2 * kMaxDistinct : 0); }
   // The whole numbers around the last one added that have all occurred, as lowest and how many above it.
   std::pair<std::int32_t, std::uint32_t> known_range() const;
+  // Of the hash table that follows one of this size.
+  static std::size_t next_hash_size(std::size_t size);
 
  private:
   void add_to_hash(std::uint32_t bits);
@@ -63,6 +66,8 @@ class Profile {
   void restore(std::size_t f, bool wide, bool missing, std::span<const float> values);
   std::size_t size() const { return features_.size(); }
   const FeatureProfile& feature(std::size_t f) const { return features_[f]; }
+  // At most, for a feature of `distinct` different values that are not whole numbers.
+  static std::size_t bytes_of_feature(std::size_t distinct);
 
  private:
   std::vector<FeatureProfile> features_;

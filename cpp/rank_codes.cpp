@@ -19,6 +19,11 @@ struct RankScratch {
 // A group has about this many values: what half of a usual share of the L3 cache holds.
 constexpr std::size_t kGroupValues = 1024 * 1024;
 
+// Features of a group.
+std::size_t ranked_at_once(std::size_t rows, std::size_t ranked) {
+  return std::clamp<std::size_t>(kGroupValues / std::max<std::size_t>(rows, 1), 1, ranked + 1);
+}
+
 // Dense ranks of n 32-bit values; value_of(i) gives them. Writes a column of the block and returns the
 // distinct values but the missing one, ascending.
 template <class Code, class ValueOf>
@@ -139,8 +144,7 @@ void rank_wide(const RowCodec& codec, const std::uint8_t* records, const std::ui
   std::vector<std::size_t> wide;
   for (std::size_t f = 0; f < block.features; ++f)
     if (codec.feature(f).width == Width::four) wide.push_back(f);
-  const std::size_t n = block.rows,
-                    at_once = std::clamp<std::size_t>(kGroupValues / std::max<std::size_t>(n, 1), 1, wide.size() + 1);
+  const std::size_t n = block.rows, at_once = ranked_at_once(n, wide.size());
   RankScratch scratch;
   scratch.values.resize(wide.empty() ? 0 : at_once * n);
   for (std::size_t first = 0; first < wide.size(); first += at_once) {
@@ -246,6 +250,12 @@ OLDGROWTH_AVX2 void find_ranges_avx2(Block<std::uint16_t>& block, std::size_t f)
 #endif
 
 }  // namespace
+
+std::size_t rank_scratch_bytes(std::size_t rows, std::size_t ranked) {
+  if (ranked == 0) return 0;
+  const std::size_t values = ranked_at_once(rows, ranked) + 2;  // with the distinct ones, as bits and as floats
+  return rows * (values * sizeof(std::uint32_t) + 2 * sizeof(std::uint64_t));
+}
 
 template <class Code>
 void Block<Code>::find_ranges() {

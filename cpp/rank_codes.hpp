@@ -40,6 +40,12 @@ struct Block {
   std::vector<std::uint8_t> ranked;       // per feature: ranked in this block, its values in `own`
   std::vector<std::vector<float>> own;
 
+  // At most, if so many of the features are ranked.
+  static std::size_t bytes(std::size_t rows, std::size_t features, std::size_t ranked) {
+    return rows * features * sizeof(Code) * (kHasRows<Code> ? 2 : 1) + rows * ranked * sizeof(float) +
+           features * (2 * sizeof(Code) + 2 + sizeof(const float*) + sizeof(std::vector<float>));
+  }
+
   const Code* row(std::size_t i) const { return codes.data() + i * features; }
   void find_ranges();
   // A feature's codes: where they begin and how far they are apart.
@@ -48,6 +54,9 @@ struct Block {
     return {columns.data() + f * rows, 1};
   }
 };
+
+// What make_block takes beside the block.
+std::size_t rank_scratch_bytes(std::size_t rows, std::size_t ranked);
 
 // The records of rows index[0..n), or of the first n rows without an index.
 template <class Code>

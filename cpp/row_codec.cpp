@@ -98,6 +98,15 @@ RowCodec::RowCodec(const Profile& profile) : features_(profile.size()), lookups_
   }
 }
 
+std::size_t RowCodec::bytes() const {
+  std::size_t bytes = features_.size() * (sizeof(FeatureCodec) + sizeof(Lookup));
+  for (const FeatureCodec& codec : features_) bytes += codec.values.capacity() * sizeof(float);
+  for (const Lookup& lookup : lookups_)
+    bytes += lookup.bits.size() * sizeof lookup.bits[0] +
+             (lookup.codes.size() + lookup.by_integer.size()) * sizeof lookup.codes[0];
+  return bytes;
+}
+
 RowCodec::Lookup::Lookup(const std::vector<float>& values) {
   if (small_integers(values)) {
     lowest = static_cast<std::int32_t>(values.front());
@@ -107,7 +116,7 @@ RowCodec::Lookup::Lookup(const std::vector<float>& values) {
           static_cast<std::uint16_t>(c);
     return;
   }
-  const std::size_t size = std::bit_ceil(values.size() * 2 + 2);
+  const std::size_t size = std::bit_ceil(values.size() + values.size() / 3 + 2);
   bits.assign(size, kFreeSlot);
   codes.resize(size);
   for (std::size_t c = 0; c < values.size(); ++c) {

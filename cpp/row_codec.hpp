@@ -42,6 +42,8 @@ class RowCodec {
 
   std::size_t n_features() const { return features_.size(); }
   std::size_t record_bytes() const { return record_bytes_; }
+  // That the codec itself takes: values, and tables to find them.
+  std::size_t bytes() const;
   const FeatureCodec& feature(std::size_t f) const { return features_[f]; }
 
   // Writes `n` records, `apart` bytes from one to the next, and a key for each row that is a hash of its

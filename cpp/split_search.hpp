@@ -29,6 +29,15 @@ class SplitSearch {
 
   SplitSearch(Stats& stats, const SplitRules& rules) : stats_(stats), rules_(rules), short_sort_(short_sort()) {}
 
+  // At most, for nodes of up to so many rows.
+  static std::size_t bytes(std::size_t rows, std::size_t classes) {
+    const std::size_t bins = Stats::kClassification ? std::min(kBinsPerRow, classes) : 1;
+    const std::size_t plain = rows * (5 * sizeof(Key) + bins * sizeof(typename Stats::Bin));
+    if constexpr (Stats::kCountedGini && sizeof(Code) == 2)  // one way or the other
+      return classes <= kVectorClasses ? std::max(plain, CountedSearch::bytes(rows, classes)) : plain;
+    return plain;
+  }
+
   void set_balance(double balance) { rules_.balance = balance; }
 
   // Improves `best` if the feature splits the node better. `unit` is a random number in [0, 1) for a

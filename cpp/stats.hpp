@@ -194,6 +194,7 @@ class ClassStats {
 
   std::uint32_t only_class() const { return present_.front(); }
   std::size_t n_classes() const { return total_.size(); }
+  double total(std::size_t k) const { return static_cast<double>(total_[k]); }
   double share(std::size_t k) const { return static_cast<double>(total_[k]) / weight(); }
 
   std::uint32_t class_of(std::uint32_t payload) const {

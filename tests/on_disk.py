@@ -18,7 +18,7 @@ import oldgrowth.fit
 import oldgrowth.means
 import oldgrowth.oob
 from oldgrowth.fit import Fitted, fit_forest
-from oldgrowth.means import Limits
+from oldgrowth.limits import Limits
 from oldgrowth.oob import OobRows
 from oldgrowth.params import Planner
 from oldgrowth.progress import Observers
@@ -74,7 +74,6 @@ def _in_small_chunks(planner: Planner) -> Planner:
     """Chunks of 7 to 64 rows, of a size that differs from fit to fit."""
     small = copy.copy(planner)
     small._params = planner._params | {"chunk_size": 7 + planner.seed % 58}
-    small.chunk_size_given = True
     return small
 
 

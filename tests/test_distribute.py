@@ -132,7 +132,7 @@ class StoreSuite(ABC):
             whole.seal(0)
         bootstrap = _core.Bootstrap(True, 1.0, 0)
         trees = [
-            _core.grow_bottom(bucket, plan.bottom_rules(), bootstrap, 0, 2, 0, [], None)
+            _core.grow_bottom(bucket, plan.bottom_rules(), bootstrap, 0, 2, 0, [], False)
             for bucket in (store.load(0, 2, chosen), whole.load(0, 0))
         ]
         np.testing.assert_array_equal(trees[0][0], trees[1][0])

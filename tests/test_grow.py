@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from oldgrowth import RandomForestClassifier, RandomForestRegressor
-from oldgrowth.grow import tasks_of
+from oldgrowth.grow import TopTasks
+from oldgrowth.grown_trees import TreesInMemory
 from oldgrowth.top_tree import TopTree, only_bucket
 from stages import small_data, small_plan
 
@@ -18,10 +19,15 @@ class Sizes:
     def sizes(self, top: int) -> np.ndarray:
         return np.array(self._sizes[top])
 
+    def only_leaf(self, top: int, bucket: int, rows: int) -> bool:
+        return False
+
 
 def test_the_largest_bucket_comes_first_and_trees_are_numbered_through() -> None:
     two = TopTree(np.array([0, 2**63, 2**63 + 1], dtype=np.uint64), np.ones(2, np.uint32), np.zeros(3))
-    tasks = tasks_of(Sizes([5, 7], [9]), {0: two, 1: only_bucket(3)}, [4, 2])
+    store, trees = Sizes([5, 7], [9]), TreesInMemory()
+    tops = [TopTasks.of(store, i, top, [4, 2], trees) for i, top in enumerate([two, only_bucket(3)])]
+    tasks = [task for top in tops for task in top.tasks(store)]
     assert [(t.top, t.rows, t.first_tree, t.trees) for t in tasks] == [
         (0, 7, 0, (0, 1, 2, 3)),
         (0, 5, 0, (0, 1, 2, 3)),

@@ -24,7 +24,7 @@ void full_trees_know_their_rows() {
       rules.max_features = 3;
       rules.random_thresholds = random_thresholds;
       const GrownTree tree = grown(bucket, rules);
-      for (std::size_t i = 0; i < n; ++i) CHECK(payload(leaf_of(bucket, tree, i)) == bucket.classes[i]);
+      for (std::size_t i = 0; i < n; ++i) CHECK(payload(leaf_of(bucket, tree.nodes.data(), i)) == bucket.classes[i]);
       CHECK(tree.table.empty());
     }
 }
@@ -37,7 +37,7 @@ void regression_trees_know_their_values() {
   rules.max_features = 6;
   const GrownTree tree = grown(bucket, rules);
   for (std::size_t i = 0; i < rows.n; ++i)
-    CHECK(std::abs(leaf_value(leaf_of(bucket, tree, i)) - bucket.values[i]) < 1e-12);
+    CHECK(std::abs(leaf_value(leaf_of(bucket, tree.nodes.data(), i)) - bucket.values[i]) < 1e-12);
 }
 
 // A pure sample must still be cut into buckets, by even splits: the number of levels stays logarithmic.

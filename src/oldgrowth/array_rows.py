@@ -70,6 +70,10 @@ class ArrayRows(TrainingRows):
     def n_rows(self) -> int:
         return len(self.targets)
 
+    @property
+    def are_bytes(self) -> bool:
+        return self._x.dtype in (np.uint8, np.int8, np.bool_)
+
     def chunks(self, rows: int, start: Place) -> Iterator[Chunk]:
         for first in range(start.row, self.n_rows, rows):
             last = min(first + rows, self.n_rows)

@@ -32,8 +32,8 @@ from .exportable import Exportable
 from .fit import Fitted, fit_forest
 from .forest import Forest
 from .inputs import check_numbers, check_target, explained, refuse_other_sources
-from .labels import numbers_of
-from .means import limits_of
+from .labels import class_numbers, numbers_of
+from .limits import limits_of
 from .memory import check_memory_limit, memory_limit_of
 from .narrow_frame import narrow_frame
 from .oob_scores import OobScorer
@@ -219,9 +219,11 @@ class _ForestBase(Exportable, BaseEstimator):
 
     def _oob_rows(self, fitted: Fitted, rows: ArrayRows, n_rows: int) -> npt.NDArray[np.float64]:
         """The mean out-of-bag prediction of each of the caller's rows; NaN where there is none."""
-        kept = fitted.oob.rows
+        kept: npt.NDArray[np.float64] = fitted.oob.rows
+        if rows.kept is None:
+            return kept
         means = np.full((n_rows, kept.shape[1]), np.nan)
-        means[slice(None) if rows.kept is None else rows.kept] = kept
+        means[rows.kept] = kept
         return means
 
 
@@ -269,9 +271,8 @@ class Classifier(ClassifierMixin, _ForestBase):
             return self
         y = kept_apart(y)
         x, y, weights = self._check_training_data(X, y, sample_weight, numeric=False)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_, targets = class_numbers(y)
         self.n_classes_ = len(self.classes_)
-        targets = codes.astype(np.float64)
         rows = ArrayRows(x, targets, self.n_classes_, weights, self._names(), self.classes_)
         fitted = self._fit_rows(rows, True, callback)
         if fitted.oob is not None:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from .leaf_buckets import RowPart
 from .plan import Plan
 from .sample import Sampled, decoded, encode
 from .training_rows import Chunk
 
-# Rows routed at a time when a bucket is split.
-ROWS_AT_A_TIME = 65_536
+# Rows looked at at a time.
+_ROWS_AT_A_TIME = 65_536
 
 Router = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.uint32]]
 
@@ -40,6 +41,10 @@ class BucketStore(ABC):
     """
 
     group_rows: int  # as many rows as a group may have
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._depths: dict[int, npt.NDArray[np.uint32]] = {}
 
     @abstractmethod
     def begin_group(self) -> Any:
@@ -71,6 +76,22 @@ class BucketStore(ABC):
         """A bucket ready to grow on, or just the rows at these places in it, ascending."""
 
     @abstractmethod
+    def parts(self, top: int, bucket: int) -> Iterator[RowPart]:
+        """All rows of a bucket, without their features, some at a time."""
+
+    def set_depths(self, top: int, depths: npt.NDArray[np.uint32]) -> None:
+        """How deep the buckets are, when they will not be split any more."""
+        self._depths[top] = depths
+
+    def only_leaf(self, top: int, bucket: int, rows: int) -> bool:
+        """Whether trees cannot split a bucket of so many rows; asked of those that came out too large."""
+        if rows <= self._plan.bucket_size:
+            return False
+        most = self._plan.max_depth
+        deepest = most is not None and top in self._depths and bool(self._depths[top][bucket] >= most)
+        return deepest or len(self.unlike(top, bucket, 1)) == 1
+
+    @abstractmethod
     def unlike(self, top: int, bucket: int, most: int) -> npt.NDArray[np.uint32]:
         """The place of a bucket's first row, and of the next rows, at most so many, that a tree could tell
         from it."""
@@ -90,6 +111,7 @@ class MemoryStore(BucketStore):
     """One record for each row, whatever the number of top trees; a bucket is a list of row numbers."""
 
     def __init__(self, sampled: Sampled, n_buckets: dict[int, int], plan: Plan) -> None:
+        super().__init__(plan)
         n = sampled.facts.n_rows
         self._codec = sampled.codec
         self._classification = plan.classification
@@ -153,10 +175,17 @@ class MemoryStore(BucketStore):
             rows = rows[places]
         return _core.make_bucket(self._codec, self._all_rows, rows, self._classification)
 
+    def parts(self, top: int, bucket: int) -> Iterator[RowPart]:
+        rows = self.numbers(top, bucket)
+        for at in range(0, len(rows), _ROWS_AT_A_TIME):
+            part = rows[at : at + _ROWS_AT_A_TIME]
+            weights = None if self._weights is None else self._weights[part]
+            yield RowPart(self._keys[part], self._targets[part], weights, part)
+
     def unlike(self, top: int, bucket: int, most: int) -> npt.NDArray[np.uint32]:
         rows = self.numbers(top, bucket)
-        starts = range(0, len(rows), ROWS_AT_A_TIME)
-        return unlike_first((self._records[rows[at : at + ROWS_AT_A_TIME]] for at in starts), most)
+        starts = range(0, len(rows), _ROWS_AT_A_TIME)
+        return unlike_first((self._records[rows[at : at + _ROWS_AT_A_TIME]] for at in starts), most)
 
     def split(self, top: int, bucket: int, route: Router, n_parts: int) -> None:
         rows = self.numbers(top, bucket)

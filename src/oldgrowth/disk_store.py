@@ -15,15 +15,23 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .bucket_store import ROWS_AT_A_TIME, BucketStore, Router, unlike_first
+from .bucket_store import BucketStore, Router, unlike_first
+from .leaf_buckets import RowPart
 from .plan import Plan
-from .sample import Sampled, encode
+from .sample import Sampled, decoded, encode
 from .spill_file import SpillFile
 from .training_rows import Chunk
 from .workspace import Workspace
 
 # Bytes gathered for one write.
 _WRITE_BYTES = 8 * 2**20
+# Rows of a block: taken apart, short ones are several times as long.
+_MOST_BLOCK_ROWS = 131_072
+
+
+def block_rows(row_bytes: int) -> int:
+    """The most rows of a block."""
+    return max(1, min(_MOST_BLOCK_ROWS, _WRITE_BYTES // row_bytes))
 
 
 @dataclass
@@ -93,7 +101,7 @@ class _TopFile:
 
     @property
     def _most_rows(self) -> int:
-        return max(1, _WRITE_BYTES // self._layout.row_bytes)
+        return block_rows(self._layout.row_bytes)
 
     def scan(self, n_rows: int) -> None:
         """Find the blocks of a file that another process wrote; those of the buckets must have so many rows.
@@ -156,9 +164,9 @@ class _Fields:
     numbers: npt.NDArray[np.uint32] | None
 
     @staticmethod
-    def room(layout: _core.RowLayout, n: int, record_bytes: int | None = None) -> _Fields:
+    def room(layout: _core.RowLayout, n: int) -> _Fields:
         return _Fields(
-            np.empty((n, layout.record_bytes if record_bytes is None else record_bytes), dtype=np.uint8),
+            np.empty((n, layout.record_bytes), dtype=np.uint8),
             np.empty(n, dtype=np.uint64),
             np.empty(n),
             np.empty(n) if layout.weighted else None,
@@ -179,14 +187,13 @@ class DiskStore(BucketStore):
     def __init__(
         self, sampled: Sampled, n_buckets: dict[int, int], plan: Plan, space: Workspace, group_rows: int
     ) -> None:
+        super().__init__(plan)
         self.group_rows = group_rows
         self._codec = sampled.codec
         self._n_rows = sampled.facts.n_rows
-        self._plan = plan
         self._space = space
         self._layout = plan.row_layout(sampled.codec.record_bytes, sampled.facts.weighted)
         self._tops = {top: _TopFile(space.file(_name(top)), self._layout, n) for top, n in n_buckets.items()}
-        self._depths: dict[int, npt.NDArray[np.uint32]] = {}
         self._spare: list[_Group] = []
         self._sequence = 0
 
@@ -250,41 +257,21 @@ class DiskStore(BucketStore):
 
     def load(self, top: int, bucket: int, places: npt.NDArray[np.uint32] | None = None) -> _core.Bucket:
         n = sum(rows for _, rows in self._tops[top].extents(bucket)) if places is None else len(places)
-        if places is None and n > self._plan.bucket_size and self.only_leaf(top, bucket):
-            return self._load_same(top, bucket, n)
         out = _Fields.room(self._layout, n)
         if places is None:
             for _ in self._blocks(top, bucket, out):
                 pass
         else:
             self._choose(top, bucket, places, out)
-        return self._bucket(self._codec, out)
-
-    def _bucket(self, codec: _core.RowCodec, rows: _Fields) -> _core.Bucket:
-        source = _core.Rows(rows.records, rows.keys, rows.targets, rows.weights, self._plan.target_scale)
-        return _core.make_bucket(codec, source, None, self._plan.classification)
-
-    def set_depths(self, top: int, depths: npt.NDArray[np.uint32]) -> None:
-        """How deep the buckets are, when they will not be split any more."""
-        self._depths[top] = depths
-
-    def only_leaf(self, top: int, bucket: int) -> bool:
-        """Whether trees cannot split a bucket, however large."""
-        most = self._plan.max_depth
-        deepest = most is not None and top in self._depths and self._depths[top][bucket] >= most
-        return deepest or len(self.unlike(top, bucket, 1)) == 1
+        source = _core.Rows(out.records, out.keys, out.targets, out.weights, self._plan.target_scale)
+        return _core.make_bucket(self._codec, source, None, self._plan.classification)
 
     def unlike(self, top: int, bucket: int, most: int) -> npt.NDArray[np.uint32]:
         return unlike_first((fields.records for _, fields in self._blocks(top, bucket)), most)
 
-    def _load_same(self, top: int, bucket: int, n: int) -> _core.Bucket:
-        """A bucket that stays a leaf, without its features: it may be far larger than any other."""
-        nothing = _core.RowCodec(_core.Profile(0))
-        out = _Fields.room(self._layout, n, nothing.record_bytes)
-        at = 0
+    def parts(self, top: int, bucket: int) -> Iterator[RowPart]:
         for _, fields in self._blocks(top, bucket):
-            _copy(fields, out.part(slice(at, at := at + len(fields.keys))), records=False)
-        return self._bucket(nothing, out)
+            yield RowPart(fields.keys, fields.targets, fields.weights, fields.numbers)
 
     def _choose(self, top: int, bucket: int, places: npt.NDArray[np.uint32], out: _Fields) -> None:
         seen = filled = 0
@@ -302,11 +289,10 @@ class DiskStore(BucketStore):
         owners = file.new_owners(n_parts)
         for raw, fields in self._blocks(top, bucket):
             buckets = np.empty(len(raw), dtype=np.uint32)
-            for first in range(0, len(raw), ROWS_AT_A_TIME):
-                part = np.arange(first, min(first + ROWS_AT_A_TIME, len(raw)), dtype=np.uint32)
-                x = np.empty((len(part), len(self._codec.widths)), dtype=np.float32)
-                self._codec.decode(fields.records, part, x)
-                buckets[part] = route(x)
+            at = 0
+            for x in decoded(self._codec, fields.records, np.arange(len(raw), dtype=np.uint32)):
+                buckets[at : at + len(x)] = route(x)
+                at += len(x)
             file.write(raw, buckets, owners, self._sequence)
         file.owners = np.concatenate([file.owners[:bucket], owners, file.owners[bucket + 1 :]])
         file.seal()
@@ -354,9 +340,8 @@ def _name(top: int) -> str:
     return f"top-{top:05d}.rows"
 
 
-def _copy(source: _Fields, to: _Fields, records: bool = True) -> None:
-    if records:
-        to.records[:] = source.records
+def _copy(source: _Fields, to: _Fields) -> None:
+    to.records[:] = source.records
     to.keys[:] = source.keys
     to.targets[:] = source.targets
     if to.weights is not None and source.weights is not None:

@@ -596,6 +596,7 @@ class MemoryLimitError(OldgrowthError):
     """The memory limit is too low for this data and these parameters."""
 
     def __init__(self, limit: int, least: int, way: str) -> None:
+        self.least = least
         megabytes = -(-least // 10**6)
         super().__init__(
             f"memory_limit of {limit / 1e6:,.0f} MB is too low: at least {megabytes:,} MB are needed here "

@@ -54,6 +54,15 @@ class FactFinder:
             for code in np.flatnonzero(np.bincount(codes)).tolist():
                 self._weight.setdefault(code, ExactSum()).add(weights[codes == code])
 
+    @property
+    def n_classes(self) -> int:
+        """So far."""
+        return len(self._class_rows)
+
+    @property
+    def weighted(self) -> bool:
+        return bool(self._weight)
+
     def recode(self, final: npt.NDArray[np.int64]) -> None:
         """The classes are numbered anew: `final` has the new number of each."""
         rows = np.zeros(len(final), dtype=np.int64)
@@ -81,16 +90,15 @@ class FactFinder:
             rows[: len(self._class_rows)] = self._class_rows
             for code, total in self._weight.items():
                 sums[code] = total.value()
-        weighted = bool(self._weight)
-        everything = ExactSum.of(self._weight.values()) if weighted else float(self.n_rows)
+        everything = ExactSum.of(self._weight.values()) if self.weighted else float(self.n_rows)
         return Facts(
             self.n_rows,
             self._n_features,
             n_classes,
             record_bytes,
             rows,
-            sums if weighted else rows.astype(np.float64),
-            weighted,
+            sums if self.weighted else rows.astype(np.float64),
+            self.weighted,
             everything,
             float(self._low) if self.n_rows else 0.0,
             float(self._high) if self.n_rows else 0.0,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +16,23 @@ from .distribute import distribute
 from .forest import Assembled, Forest, assemble
 from .grow import grow
 from .grown_trees import GrownTrees, TreesInMemory, TreesOnDisk
+from .leaf_buckets import LeafMemory
+from .limits import Limits
 from .means import (
-    Limits,
+    GrowingRoom,
     Means,
-    Sizes,
-    bytes_of_votes,
+    Outlook,
     choose_means,
     chunk_rows_for,
-    expect_means,
     expected_disk,
     largest_disk,
-    measured,
+    refuse_at_start,
     refuse_large_bucket,
-    with_source,
+    with_rounds,
 )
+from .memory import return_memory_when_freed
+from .memory_model import MemoryModel, Sizes, Widths
+from .messages import warn
 from .oob import OobInMemory, OobOnDisk, OobRows, OutOfBag
 from .params import Planner
 from .plan import Plan
@@ -44,6 +46,7 @@ from .split_large import split_large_buckets
 from .subset_store import SubsetStore
 from .top_tree import TopTree, grow_top_trees
 from .training_rows import TrainingRows
+from .user_warnings import SpillsToMemoryWarning
 from .workers import Workers, workers
 
 BucketSizes = list[npt.NDArray[np.int64]]
@@ -69,13 +72,15 @@ def fit_forest(
 ) -> Fitted:
     """All stages. What is in the checkpoint directory goes when all is done, unless `keep_checkpoint`."""
     # What is not possible is refused before any work is done.
-    limits = with_source(limits, rows)
-    expected = planner.expect(rows.n_rows, rows.n_features)
-    chunk_rows = chunk_rows_for(expected, limits, rows.n_features, planner.chunk_size_given)
-    narrowest = planner.narrowest(rows.n_rows, rows.n_features)
-    expect_means(narrowest, expected, rows, limits, chunk_rows)
+    expected = planner.expect(rows.n_rows, rows.n_features, rows.n_classes)
+    refuse_at_start(planner, rows, limits)
     if limits.memory_given:
-        rows.limit_labels(max(2**20, limits.room // 4))
+        return_memory_when_freed()
+    widest = Sizes.of(expected, rows, rows.n_rows or 1, Widths.widest(rows.n_features), weighted=True)
+    first_pass = MemoryModel(expected, widest, limits)
+    chunk_rows = chunk_rows_for(first_pass)
+    if limits.memory_given:
+        rows.limit_labels(max(2**20, first_pass.room(limits.resident) // 4))
     recorder = Recorder(observers, limits.memory)
     with (
         ended_by_signals(),
@@ -87,7 +92,7 @@ def fit_forest(
         recorder.space = space
         checkpoint = space.checkpoint()
         begun = checkpoint.begin(planner.identity() | {"data": rows.fingerprint() if space.lasting else {}})
-        if disk := largest_disk(expected, rows, limits):
+        if disk := largest_disk(first_pass, rows):
             recorder.say(f"may need up to about {disk}")
         if checkpoint.taken_up:
             recorder.say(f"goes on with the fit that {limits.checkpoint_dir} holds")
@@ -95,19 +100,25 @@ def fit_forest(
         rows.checked |= space.lasting  # arrays too may be others when a fit is taken up again
         expected = replace(expected, seed=planner.seed, chunk_size=chunk_rows)
         with recorder.stage("sample", rows.n_rows, rows.nbytes) as progress:
-            sampled = sample(rows, expected, pool, progress, space, max(0, limits.room // 8))
+            outlook = Outlook(planner, rows, limits)
+            kept_bytes = max(0, first_pass.room(limits.resident)) // 8
+            sampled = sample(rows, expected, pool, progress, space, kept_bytes, outlook.look)
         n = sampled.facts.n_rows
-        plan = replace(planner.plan(sampled.facts, rows.classes), chunk_size=chunk_rows)
-        sizes = Sizes.of(plan, rows, n, sampled.codec.record_bytes, sampled.facts.weighted)
-        limits = measured(limits, recorder.report.stages[0].peak_memory)
-        means = as_begun(choose_means(plan, sizes, limits, chunk_rows), space.checkpoint())
+        plan = planner.plan(sampled.facts, rows.classes)
+        widths = Widths.of(sampled.codec.widths)
+        sizes = Sizes.of(plan, rows, n, widths, sampled.facts.weighted, sampled.codec.bytes)
+        model = MemoryModel(plan, sizes, limits)
+        means = choose_means(model, recorder.report.stages[0].peak_memory)
+        plan = replace(plan, chunk_size=means.chunk_rows)
         recorder.say(f"store: {means.store} ({means.why})")
-        if disk := expected_disk(plan, sizes, limits):
+        if means.store == "disk" and limits.spills_to_memory:
+            warn(SpillsToMemoryWarning(limits.directory))
+        if disk := expected_disk(model):
             recorder.say(f"needs about {disk}")
         with recorder.stage("top trees", plan.top_sample * len(plan.trees_of_tops(n))) as progress:
             tops = grow_top_trees(sampled, plan, pool, progress, space.checkpoint(), means.tops_at_once)
-        must_fit = partial(refuse_large_bucket, plan, sizes, limits)
-        fitting = _Fitting(sampled, plan, means, space, pool, recorder, must_fit)
+        means = as_begun(with_rounds(means, model, tops), space.checkpoint())
+        fitting = _Fitting(sampled, plan, means, space, pool, recorder, model)
         tops, bucket_sizes = fitting.grow_bottom_trees(tops)
         with recorder.stage("assemble", n) as progress:
             spilled = space.get() if fitting.on_disk else None
@@ -131,9 +142,9 @@ class _Fitting:
         space: Space,
         pool: Workers,
         recorder: Recorder,
-        must_fit: Callable[[int], None],  # memory, so many rows of a bucket
+        model: MemoryModel,
     ) -> None:
-        self._sampled, self._plan, self._means, self._must_fit = sampled, plan, means, must_fit
+        self._sampled, self._plan, self._means, self._model = sampled, plan, means, model
         self._space, self._pool, self._recorder = space, pool, recorder
         self._n = sampled.facts.n_rows
         self._trees_of_tops = plan.trees_of_tops(self._n)
@@ -163,6 +174,7 @@ class _Fitting:
                 task.result()
             for i in numbered:
                 numbered[i] = self._split(store, i, numbered[i])
+                store.set_depths(i, numbered[i].bucket_depths)
         sizes = [store.sizes(i) for i in numbered]
         self._grow(store, numbered)
         return list(numbered.values()), sizes
@@ -197,9 +209,10 @@ class _Fitting:
     def _check_buckets(self, done: Round, tops: Iterable[int]) -> None:
         """Refuse those that came out too large for memory, if trees split them."""
         for i in tops:
-            for bucket in np.flatnonzero(done.sizes[i] > self._means.grown_rows).tolist():
-                if not done.store.only_leaf(i, bucket):
-                    self._must_fit(int(done.sizes[i][bucket]))
+            for bucket in np.flatnonzero(done.sizes[i] > self._model.largest_bucket).tolist():
+                rows = int(done.sizes[i][bucket])
+                if not done.store.only_leaf(i, bucket, rows):
+                    refuse_large_bucket(self._model, rows)
 
     def _split(self, store: MemoryStore, top: int, tree: TopTree) -> TopTree:
         if not self._plan.needs_top_trees(self._n):
@@ -211,17 +224,18 @@ class _Fitting:
     def _grow(self, store: Any, tops: dict[int, TopTree], grown: int = 0) -> None:
         """Trees on these top trees; those on others of the round, with so many rows, are grown already."""
         rows = sum(int(store.sizes(i).sum()) * self._trees_of_tops[i] for i in tops)
+        room = GrowingRoom.now(self._model)
+        leaf_memory = LeafMemory(room.most_keys, lambda: self._space.get().nameless())
         with self._recorder.stage("grow", grown + rows) as progress:
             progress.skip(grown)
             grow(
                 store, tops, self._plan, self._trees_of_tops, self.trees, self._oob, self._pool, progress,
-                self._means.grown_rows,
+                room, leaf_memory,
             )  # fmt: skip
 
     def _make_oob(self) -> OutOfBag:
         n, plan = self._n, self._plan
-        votes = bytes_of_votes(n, plan.n_classes or 1)
-        if plan.subsets or (not self.on_disk and votes <= self._means.oob_bytes):
+        if plan.subsets or (not self.on_disk and self._model.votes <= self._means.oob_bytes):
             return OobInMemory(n, plan)
         return OobOnDisk(n, plan, self._space.get(), self._means.oob_bytes)
 

@@ -270,33 +270,39 @@ def assemble(
 
     With a workspace the nodes are written to a file and mapped, so that the forest need not fit memory.
     """
-    order = [
-        (i, bucket, tree)
-        for i, (top, trees) in enumerate(zip(tops, trees_of_tops, strict=True))
-        for bucket in range(top.n_buckets)
-        for tree in range(trees)
-    ]
-    sizes = [grown.size(key) for key in order]
-    node_start = _starts([size.nodes for size in sizes])
-    table_start = _starts([size.table // max(n_classes, 1) for size in sizes])
+    tree_start = _starts([top.n_buckets * n for top, n in zip(tops, trees_of_tops, strict=True)])
+    n_trees, depth = int(tree_start[-1]), 0
+    node_start, table_start = (np.zeros(n_trees + 1, dtype=np.uint64) for _ in range(2))
+    for i, (top, n) in enumerate(zip(tops, trees_of_tops, strict=True)):
+        sizes, part = (
+            grown.sizes(i, top.n_buckets, n),
+            slice(int(tree_start[i]) + 1, int(tree_start[i + 1]) + 1),
+        )
+        node_start[part] = sizes.nodes
+        table_start[part] = sizes.table // max(n_classes, 1)
+        depth = max(depth, int(sizes.depth.max()))
+    for start in (node_start, table_start):
+        np.cumsum(start, out=start)
     room = _InMemory if space is None else partial(_OnDisk, space)
     nodes: _InMemory | _OnDisk = room(int(node_start[-1]), np.dtype(np.uint64))
     table: _InMemory | _OnDisk = room(int(table_start[-1]) * max(n_classes, 1), np.dtype(np.float32))
-    crcs = np.empty(len(order), dtype=np.uint32)
+    crcs = np.empty(n_trees, dtype=np.uint32)
     gains = [[top.importances.copy() for _ in range(n)] for top, n in zip(tops, trees_of_tops, strict=True)]
-    for i, key in enumerate(order):
-        tree = grown.pop(key)
-        crcs[i] = _core.crc32c(tree.table.view(np.uint8), _core.crc32c(tree.nodes.view(np.uint8)))
-        nodes.append(tree.nodes)
-        table.append(tree.table)
-        gains[key[0]][key[2]] += tree.importances
+    at = 0
+    for i, (top, n) in enumerate(zip(tops, trees_of_tops, strict=True)):
+        for tree in grown.pop_all(i, top.n_buckets, n):
+            crcs[at] = _core.crc32c(tree.table.view(np.uint8), _core.crc32c(tree.nodes.view(np.uint8)))
+            nodes.append(tree.nodes)
+            table.append(tree.table)
+            gains[i][(at - int(tree_start[i])) % n] += tree.importances
+            at += 1
     buckets = [top.n_buckets for top in tops]
     arrays = {
         "top_nodes": np.concatenate([top.nodes for top in tops]),
         "top_start": _starts([len(top.nodes) for top in tops]),
         "bucket_start": _starts(buckets),
         "trees_of_top": np.array(trees_of_tops, dtype=np.uint64),
-        "bottom_start": _starts([b * t for b, t in zip(buckets, trees_of_tops, strict=True)]),
+        "bottom_start": tree_start,
         "nodes": nodes.array(),
         "node_start": node_start,
         "table_start": table_start,
@@ -307,7 +313,7 @@ def assemble(
     forest = Forest(n_features, n_classes, arrays, mapped=mapped)
     if mapped is None:  # else it is perhaps larger than memory: each tree is checked when it is read
         forest.check()
-    return Assembled(forest, _mean_gain(gains), max(size.depth for size in sizes))
+    return Assembled(forest, _mean_gain(gains), depth)
 
 
 def _mapped_arrays(space: Workspace, arrays: dict[str, Any]) -> MappedArrays:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -13,7 +14,8 @@ import numpy.typing as npt
 
 from . import _core
 from .grown_trees import BottomTree, GrownTrees
-from .oob import OutOfBag
+from .leaf_buckets import LeafBucket, LeafMemory, RowPart, add_all
+from .oob import OutOfBag, Votes
 from .plan import Plan
 from .progress import StageProgress
 from .top_tree import TopTree
@@ -29,8 +31,23 @@ class Buckets(Protocol):
     def sizes(self, top: int) -> npt.NDArray[np.int64]: ...
     def numbers(self, top: int, bucket: int) -> npt.NDArray[np.uint32]: ...
     def load(self, top: int, bucket: int) -> _core.Bucket: ...
+    def only_leaf(self, top: int, bucket: int, rows: int) -> bool: ...
+    def parts(self, top: int, bucket: int) -> Iterator[RowPart]: ...
     def expect(self, top: int, bucket: int) -> None: ...
     def drop(self, top: int) -> None: ...
+
+
+class GrowingMemory(Protocol):
+    """What growing takes, and how much there is."""
+
+    @property
+    def room(self) -> int: ...
+
+    def of_bucket(self, rows: int, trees_at_once: int = 1) -> int:
+        """A bucket while so many trees are grown on it."""
+
+    def of_leaf(self, rows: int) -> int:
+        """A bucket that is one leaf, whose rows stream by."""
 
 
 @dataclass(frozen=True)
@@ -43,19 +60,44 @@ class Task:
     depth: int
     first_tree: int
     trees: tuple[int, ...]
-    rows: int = field(compare=False)
+    rows: int
+    leaf: bool  # trees cannot split it
 
 
-def tasks_of(store: Buckets, tops: dict[int, TopTree], trees_of_tops: list[int]) -> list[Task]:
-    """One task for each bucket, by top trees, the largest first."""
-    tasks = []
-    for i, top in tops.items():
-        sizes, first_tree, trees = store.sizes(i), sum(trees_of_tops[:i]), tuple(range(trees_of_tops[i]))
-        tasks += [
-            Task(i, bucket, int(top.bucket_depths[bucket]), first_tree, trees, int(sizes[bucket]))
-            for bucket in range(top.n_buckets)
-        ]
-    return sorted(tasks, key=lambda task: (task.top, -task.rows))
+@dataclass(frozen=True)
+class TopTasks:
+    """The tasks of one top tree. They are made when their turn comes: there may be millions."""
+
+    top: int
+    depths: npt.NDArray[np.uint32]
+    first_tree: int
+    n_trees: int
+    sizes: npt.NDArray[np.int64]
+    left: npt.NDArray[np.bool_]  # buckets x trees that are to be grown
+
+    @staticmethod
+    def of(store: Buckets, top: int, tree: TopTree, trees_of_tops: list[int], trees: GrownTrees) -> TopTasks:
+        left = ~trees.grown(top, tree.n_buckets, trees_of_tops[top])
+        first = sum(trees_of_tops[:top])
+        return TopTasks(top, tree.bucket_depths, first, trees_of_tops[top], store.sizes(top), left)
+
+    @property
+    def buckets_left(self) -> int:
+        return int(self.left.any(axis=1).sum())
+
+    @property
+    def rows_done(self) -> int:
+        return int(((~self.left).sum(axis=1) * self.sizes).sum())
+
+    def tasks(self, store: Buckets, all_trees: bool = False) -> Iterator[Task]:
+        """The largest first; those that are left, or all."""
+        for bucket in np.argsort(-self.sizes, kind="stable").tolist():
+            trees = range(self.n_trees) if all_trees else np.flatnonzero(self.left[bucket]).tolist()
+            if trees:
+                rows = int(self.sizes[bucket])
+                leaf = store.only_leaf(self.top, bucket, rows)
+                depth = int(self.depths[bucket])
+                yield Task(self.top, bucket, depth, self.first_tree, tuple(trees), rows, leaf)
 
 
 def grow(
@@ -67,104 +109,113 @@ def grow(
     oob: OutOfBag | None,
     pool: Workers,
     progress: StageProgress,
-    rows_at_once: int = 2**62,
+    memory: GrowingMemory,
+    leaf_memory: LeafMemory,
 ) -> None:
     """Grow all bottom trees on these top trees that are not grown yet.
 
-    Buckets of `rows_at_once` rows together are in memory at a time, or a single larger one.
+    As many buckets are in memory at a time as there is room for, but at least one.
     """
-    tasks = tasks_of(store, tops, trees_of_tops)
+    of_tops = {i: TopTasks.of(store, i, top, trees_of_tops, trees) for i, top in tops.items()}
     n_features = max((len(top.importances) for top in tops.values()), default=0)
-    large = _LARGE_SHARE * sum(task.rows for task in tasks) / plan.n_jobs
-    left = [part for task in tasks if (part := _not_grown(task, trees)) is not None]
-    unfinished = {task.top for task in left}
-    weights = _class_weights(store, [t for t in tasks if t.top in unfinished], plan, pool)
-    growing = _Growing(store, plan, trees, oob, weights, n_features, pool.stop)
-    progress.skip(_rows_of_trees(tasks) - _rows_of_trees(left))
-    shared = [t for t in left if t.rows > large and len(t.trees) > 1 and plan.n_jobs > 1]
-    open_tasks = Counter(task.top for task in left)
-    alone = [task for task in left if task not in set(shared)]
+    large = _LARGE_SHARE * sum(int(top.sizes.sum()) for top in of_tops.values()) / plan.n_jobs
+    open_buckets = {i: top.buckets_left for i, top in of_tops.items()}
+    unfinished = [top for i, top in of_tops.items() if open_buckets[i]]
+    weights = _class_weights(store, unfinished, plan, pool, memory, leaf_memory)
+    growing = _Growing(store, plan, trees, oob, weights, n_features, pool.stop, leaf_memory)
+    progress.skip(sum(top.rows_done for top in of_tops.values()))
+
+    def is_shared(task: Task) -> bool:
+        workers = min(len(task.trees), plan.n_jobs)
+        if workers == 1 or task.leaf or task.rows <= large:
+            return False
+        return memory.of_bucket(task.rows, workers) <= memory.room
+
+    def tasks(shared: bool) -> Iterator[Task]:
+        """Of the top trees that are left; the large ones come first."""
+        for top in unfinished:
+            if not shared or (top.sizes > large).any():
+                for task in top.tasks(store):
+                    if is_shared(task) == shared:
+                        yield task
+                    elif shared and task.rows <= large:
+                        break
 
     def done(task: Task) -> None:
         progress.advance(task.rows * len(task.trees))
 
     def finished(task: Task) -> None:
-        open_tasks[task.top] -= 1
-        if open_tasks[task.top] == 0:
+        open_buckets[task.top] -= 1
+        if open_buckets[task.top] == 0:
             if oob is not None:
                 oob.sync()
             trees.sync()
             store.drop(task.top)
 
-    for task in _by_trees(shared, growing, pool, rows_at_once, done):
+    for task in _by_trees(tasks(shared=True), growing, pool, memory, done):
         finished(task)
-    for task in _by_buckets(alone, growing, pool, rows_at_once):
+    for task in _by_buckets(tasks(shared=False), growing, pool, memory):
         done(task)
         finished(task)
 
 
 def _by_trees(
-    tasks: list[Task], growing: _Growing, pool: Executor, rows_at_once: int, done: Callable[[Task], None]
+    tasks: Iterator[Task],
+    growing: _Growing,
+    pool: Executor,
+    memory: GrowingMemory,
+    done: Callable[[Task], None],
 ) -> Iterator[Task]:
     """Tasks whose bucket is loaded once and grown on by several workers; yields them when they are done."""
-    alive: deque[tuple[Task, list[tuple[Task, Future[None]]]]] = deque()
+    alive: deque[tuple[Task, int, list[tuple[Task, Future[None]]]]] = deque()
+    workers = growing.plan.n_jobs
 
     def end_oldest() -> Task:
-        task, parts = alive.popleft()
+        task, _, parts = alive.popleft()
         for part, future in parts:
             future.result()
             done(part)
         return task
 
     for task in tasks:
-        while alive and (
-            len(alive) == growing.plan.n_jobs or _rows(t for t, _ in alive) + task.rows > rows_at_once
-        ):
+        needed = memory.of_bucket(task.rows, min(len(task.trees), workers))
+        while alive and (len(alive) == workers or sum(n for _, n, _ in alive) + needed > memory.room):
             yield end_oldest()
         bucket = growing.store.load(task.top, task.bucket)
         parts = [replace(task, trees=(tree,)) for tree in task.trees]
-        alive.append((task, [(part, pool.submit(growing.grow, part, bucket)) for part in parts]))
+        alive.append((task, needed, [(part, pool.submit(growing.grow, part, bucket)) for part in parts]))
         del bucket
     while alive:
         yield end_oldest()
 
 
-def _by_buckets(tasks: list[Task], growing: _Growing, pool: Executor, rows_at_once: int) -> Iterator[Task]:
+def _by_buckets(
+    tasks: Iterator[Task], growing: _Growing, pool: Executor, memory: GrowingMemory
+) -> Iterator[Task]:
     """Tasks done whole by one worker each; yields them when they are done."""
-    coming = deque(tasks)
-    running: dict[Future[None], Task] = {}
+    running: dict[Future[None], tuple[Task, int]] = {}
     workers = growing.plan.n_jobs
 
-    def room() -> bool:
+    def needed(task: Task) -> int:
+        return memory.of_leaf(task.rows) if task.leaf else memory.of_bucket(task.rows)
+
+    def room(more: int) -> bool:
         """A task that waits for a worker takes no memory yet, but it must have room when its turn comes."""
         if not running:
             return True
-        largest = sorted([*(t.rows for t in running.values()), coming[0].rows])[-workers:]
-        return len(running) < 2 * workers and sum(largest) <= rows_at_once
+        largest = sorted([*(n for _, n in running.values()), more])[-workers:]
+        return len(running) < 2 * workers and sum(largest) <= memory.room
 
-    while coming or running:
-        while coming and room():
-            task = coming.popleft()
-            running[pool.submit(growing.grow, task, None)] = task
-            if coming:
-                growing.store.expect(coming[0].top, coming[0].bucket)
+    coming = next(tasks, None)
+    while coming is not None or running:
+        while coming is not None and room(bytes_of := needed(coming)):
+            running[pool.submit(growing.grow, coming, None)] = coming, bytes_of
+            coming = next(tasks, None)
+            if coming is not None:
+                growing.store.expect(coming.top, coming.bucket)
         for future in wait(running, return_when=FIRST_COMPLETED).done:
             future.result()
-            yield running.pop(future)
-
-
-def _rows(tasks: Iterable[Task]) -> int:
-    return sum(task.rows for task in tasks)
-
-
-def _rows_of_trees(tasks: list[Task]) -> int:
-    return sum(task.rows * len(task.trees) for task in tasks)
-
-
-def _not_grown(task: Task, trees: GrownTrees) -> Task | None:
-    """What is left of a task."""
-    left = tuple(tree for tree in task.trees if not trees.has((task.top, task.bucket, tree)))
-    return replace(task, trees=left) if left else None
+            yield running.pop(future)[0]
 
 
 @dataclass(frozen=True)
@@ -178,35 +229,104 @@ class _Growing:
     class_weights: list[list[float]]
     n_features: int
     stop: _core.Stop
+    leaf_memory: LeafMemory
 
     def grow(self, task: Task, bucket: _core.Bucket | None) -> None:
-        plan = self.plan
+        if task.leaf:
+            self._grow_leaf(task)
+            return
         if bucket is None:
             bucket = self.store.load(task.top, task.bucket)
-        rules = plan.bottom_rules()
-        rules.stop_by(self.stop)
-        bootstrap = _core.Bootstrap(plan.bootstrap, plan.sample_mean, plan.seed)
+        rules = self._rules()
+        bootstrap = _bootstrap(self.plan)
+        tell_drawn = self.oob is not None and self.plan.bootstrap
         for run in _runs(task.trees):
-            votes = self.oob.votes(bucket) if self.oob is not None else None
-            core = None if votes is None else votes.core
-            grown = []
+            grown, drawn = [], []
             for tree in run:
                 number = task.first_tree + tree
                 weights = self.class_weights[number]
-                found = _core.grow_bottom(
-                    bucket, rules, bootstrap, number, task.bucket, task.depth, weights, core
+                *found, seen = _core.grow_bottom(
+                    bucket, rules, bootstrap, number, task.bucket, task.depth, weights, tell_drawn
                 )
-                grown.append(BottomTree(*found) if len(found[2]) else self._only_leaf(*found))
-            if self.oob is not None and votes is not None:  # before the trees: they say that all is done
-                numbers = self.store.numbers(task.top, task.bucket)
-                self.oob.add(task.top, task.bucket, run, numbers, votes)
+                grown.append(BottomTree(*found))
+                drawn.append(seen)
+            if self.oob is not None:  # before the trees: they say that all is done
+                self._vote(task, run, bucket, grown, drawn)
             self.trees.add(task.top, task.bucket, run.start, grown)
 
-    def _only_leaf(
-        self, nodes: npt.NDArray[np.uint64], table: npt.NDArray[np.float32], _: object, depth: int
-    ) -> BottomTree:
-        """A tree on rows that were loaded without their features, since they are all equal."""
-        return BottomTree(nodes, table, np.zeros(self.n_features), depth)
+    def _rules(self) -> _core.TreeRules:
+        rules = self.plan.bottom_rules()
+        rules.stop_by(self.stop)
+        return rules
+
+    def _vote(
+        self,
+        task: Task,
+        run: range,
+        bucket: _core.Bucket,
+        grown: list[BottomTree],
+        drawn: list[npt.NDArray[np.uint8]],
+    ) -> None:
+        """What trees say of the rows of their bucket that they did not see."""
+        assert self.oob is not None
+        oob, numbers = self.oob, self.store.numbers(task.top, task.bucket)
+        targets = bucket.targets(self.plan.target_scale)
+
+        def all_votes() -> Iterator[Votes]:
+            for part in oob.ranges(bucket.rows):
+                votes = oob.votes(numbers[part], targets[part])
+                if self.plan.bootstrap:
+                    for tree, seen in zip(grown, drawn, strict=True):
+                        _core.add_oob_votes(bucket, seen, tree.nodes, tree.table, part.start, votes.core)
+                yield votes
+
+        oob.add(task.top, task.bucket, run, bucket.rows, all_votes())
+
+    def _grow_leaf(self, task: Task) -> None:
+        """Trees on a bucket that they cannot split."""
+        with LeafBucket(self.store, task.top, task.bucket, task.rows, self.leaf_memory) as bucket:
+            for run in _runs(task.trees):
+                leaves = [self._leaf(task.first_tree + tree) for tree in run]
+                add_all(leaves, bucket)
+                grown = [
+                    BottomTree(nodes, table, np.zeros(self.n_features), task.depth)
+                    for nodes, table in (leaf.finish() for leaf in leaves)
+                ]
+                if self.oob is not None:
+                    self._vote_as_leaves(task, run, bucket, leaves)
+                self.trees.add(task.top, task.bucket, run.start, grown)
+
+    def _leaf(self, number: int) -> _core.Leaf:
+        return _core.Leaf(self._rules(), _bootstrap(self.plan), number, self.class_weights[number])
+
+    def _vote_as_leaves(self, task: Task, run: range, bucket: LeafBucket, leaves: list[_core.Leaf]) -> None:
+        assert self.oob is not None
+        oob = self.oob
+
+        def all_votes() -> Iterator[Votes]:
+            first = 0
+            for rows, copies in _recut(bucket, oob):
+                assert rows.numbers is not None
+                votes = oob.votes(rows.numbers, rows.targets)
+                for leaf in leaves:
+                    leaf.vote(rows.keys, copies, rows.targets, rows.weights, first, votes.core)
+                yield votes
+                first += len(copies)
+
+        oob.add(task.top, task.bucket, run, task.rows, all_votes())
+
+
+def _recut(bucket: LeafBucket, oob: OutOfBag) -> Iterator[tuple[RowPart, npt.NDArray[np.uint32]]]:
+    """The parts of a bucket, cut into ranges that votes are added up for."""
+    for part, copies in bucket.parts():
+        for some in oob.ranges(len(copies)):
+            weights = None if part.weights is None else part.weights[some]
+            numbers = None if part.numbers is None else part.numbers[some]
+            yield RowPart(part.keys[some], part.targets[some], weights, numbers), copies[some]
+
+
+def _bootstrap(plan: Plan) -> _core.Bootstrap:
+    return _core.Bootstrap(plan.bootstrap, plan.sample_mean, plan.seed)
 
 
 def _runs(trees: tuple[int, ...]) -> Iterator[range]:
@@ -218,21 +338,40 @@ def _runs(trees: tuple[int, ...]) -> Iterator[range]:
             start = i
 
 
-def _class_weights(store: Buckets, tasks: list[Task], plan: Plan, pool: Executor) -> list[list[float]]:
+def _class_weights(
+    store: Buckets,
+    tops: list[TopTasks],
+    plan: Plan,
+    pool: Executor,
+    memory: GrowingMemory,
+    leaf_memory: LeafMemory,
+) -> list[list[float]]:
     """The weight of each class in each tree."""
     if not plan.balanced_subsample:
         return [list(plan.class_weights)] * plan.n_estimators
-    bootstrap = _core.Bootstrap(plan.bootstrap, plan.sample_mean, plan.seed)
+    bootstrap = _bootstrap(plan)
     counts = np.zeros((plan.n_estimators, plan.n_classes))
 
-    def count(task: Task) -> tuple[Task, list[npt.NDArray[np.float64]]]:
-        bucket = store.load(task.top, task.bucket)
-        numbers = (task.first_tree + tree for tree in task.trees)
-        return task, [_core.class_counts(bucket, bootstrap, number, plan.n_classes) for number in numbers]
+    def count(task: Task) -> list[npt.NDArray[np.float64]]:
+        leaves = [
+            _core.Leaf(plan.bottom_rules(), bootstrap, task.first_tree + tree, []) for tree in task.trees
+        ]
+        with LeafBucket(store, task.top, task.bucket, task.rows, leaf_memory) as bucket:
+            add_all(leaves, bucket)
+        for leaf in leaves:
+            leaf.finish()
+        return [leaf.class_totals() for leaf in leaves]
 
-    for task, found in pool.map(count, tasks):
-        for tree, classes in zip(task.trees, found, strict=True):
-            counts[task.first_tree + tree] += classes
+    for top in tops:
+        tasks = top.tasks(store, all_trees=True)
+        largest = memory.of_leaf(int(top.sizes.max()))
+        at_once = max(1, min(2 * plan.n_jobs, memory.room // largest))
+        running = deque((task, pool.submit(count, task)) for task in islice(tasks, at_once))
+        while running:
+            task, future = running.popleft()
+            for tree, classes in zip(task.trees, future.result(), strict=True):
+                counts[task.first_tree + tree] += classes
+            running.extend((task, pool.submit(count, task)) for task in islice(tasks, 1))
     drawn, present = counts.sum(axis=1, keepdims=True), (counts > 0).sum(axis=1, keepdims=True)
     # A class that a tree did not draw has no weight in it; neither has one in a tree of another round.
     return np.divide(drawn, present * counts, out=np.zeros_like(counts), where=counts > 0).tolist()

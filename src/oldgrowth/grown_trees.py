@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import struct
+import threading
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,14 @@ if TYPE_CHECKING:
 _TREE = struct.Struct("<QQII")  # nodes, floats of the table, depth, checksum of these
 
 
+# Where a tree is in the log, and how long.
+_PLACE = np.dtype(
+    [("bucket", "<u4"), ("tree", "<u4"), ("depth", "<u4"), ("crc", "<u4"),
+     ("offset", "<u8"), ("nodes", "<u4"), ("table", "<u8")]
+)  # fmt: skip
+_PACKED_PLACE = struct.Struct("<IIIIQIQ")
+
+
 @dataclass(frozen=True)
 class BottomTree:
     """One grown tree: nodes, shares of the classes in mixed leaves, gain by feature, depth."""
@@ -31,16 +41,17 @@ class BottomTree:
 
 
 @dataclass(frozen=True)
-class TreeSize:
-    nodes: int
-    table: int
-    depth: int
+class TreeSizes:
+    """For each of some trees: its nodes, the floats of its table, its depth."""
 
-
-Key = tuple[int, int, int]  # top tree, bucket, tree within the top tree
+    nodes: npt.NDArray[np.generic]
+    table: npt.NDArray[np.generic]
+    depth: npt.NDArray[np.generic]
 
 
 class GrownTrees(ABC):
+    """Bottom trees by top tree, bucket and number within the top tree."""
+
     @abstractmethod
     def add(self, top: int, bucket: int, first_tree: int, trees: list[BottomTree]) -> None:
         """Trees of one bucket, the first of which is the `first_tree`-th of its top tree."""
@@ -49,33 +60,41 @@ class GrownTrees(ABC):
         """Make sure that all trees added outlive the process."""
 
     @abstractmethod
-    def has(self, key: Key) -> bool: ...
+    def grown(self, top: int, n_buckets: int, n_trees: int) -> npt.NDArray[np.bool_]:
+        """Which trees of which buckets were added: buckets x trees."""
 
     @abstractmethod
-    def size(self, key: Key) -> TreeSize: ...
+    def sizes(self, top: int, n_buckets: int, n_trees: int) -> TreeSizes:
+        """Of all trees of a top tree, bucket by bucket."""
 
     @abstractmethod
-    def pop(self, key: Key) -> BottomTree:
-        """A tree, for the last time."""
+    def pop_all(self, top: int, n_buckets: int, n_trees: int) -> Iterator[BottomTree]:
+        """All trees of a top tree in the same order, for the last time."""
 
 
 class TreesInMemory(GrownTrees):
     def __init__(self) -> None:
-        self._trees: dict[Key, BottomTree] = {}
+        self._trees: dict[int, dict[tuple[int, int], BottomTree]] = {}
 
     def add(self, top: int, bucket: int, first_tree: int, trees: list[BottomTree]) -> None:
+        mine = self._trees.setdefault(top, {})
         for i, tree in enumerate(trees):
-            self._trees[top, bucket, first_tree + i] = tree
+            mine[bucket, first_tree + i] = tree
 
-    def has(self, key: Key) -> bool:
-        return key in self._trees
+    def grown(self, top: int, n_buckets: int, n_trees: int) -> npt.NDArray[np.bool_]:
+        found = np.zeros((n_buckets, n_trees), dtype=np.bool_)
+        for key in self._trees.get(top, {}):
+            found[key] = True
+        return found
 
-    def size(self, key: Key) -> TreeSize:
-        tree = self._trees[key]
-        return TreeSize(len(tree.nodes), len(tree.table), tree.depth)
+    def sizes(self, top: int, n_buckets: int, n_trees: int) -> TreeSizes:
+        trees = [self._trees[top][divmod(i, n_trees)] for i in range(n_buckets * n_trees)]
+        lengths = [(len(tree.nodes), len(tree.table), tree.depth) for tree in trees]
+        return TreeSizes(*np.array(lengths, dtype=np.int64).reshape(-1, 3).T)
 
-    def pop(self, key: Key) -> BottomTree:
-        return self._trees.pop(key)
+    def pop_all(self, top: int, n_buckets: int, n_trees: int) -> Iterator[BottomTree]:
+        for i in range(n_buckets * n_trees):
+            yield self._trees[top].pop(divmod(i, n_trees))
 
 
 class TreesOnDisk(GrownTrees):
@@ -86,10 +105,13 @@ class TreesOnDisk(GrownTrees):
     ) -> None:
         self._log = TaskLog(space, "trees.log", None if votes is None else votes.log)
         self._n_features, self._n_classes = n_features, n_classes
-        self._places: dict[Key, tuple[int, TreeSize, int]] = {}
-        self.runs: set[Run] = set()
+        self._places: dict[int, bytearray] = {}  # of each top tree; there may be millions
+        self._lock = threading.Lock()
+        # The trees that are there, as they were grown together, if there are votes of an interrupted fit.
+        self.runs: set[Run] | None = None if votes is None or not votes.taken_up else set()
+        with_votes = None if votes is None else votes.runs()
         for entry in self._log.entries():
-            if votes is None or entry.run in votes.runs:
+            if with_votes is None or entry.run in with_votes:
                 self._take_up(entry)
         self._taken_up = self._log.size  # what lies before was written by another process
 
@@ -100,10 +122,14 @@ class TreesOnDisk(GrownTrees):
             if offset + _TREE.size > end:
                 raise self._log.damaged(entry.offset, "it does not hold its trees")
             self._log.read(offset, head)
-            offset = self._remember((entry.top, entry.bucket, entry.first_tree + i), offset, head.tobytes())
+            offset = self._remember(entry.top, entry.bucket, entry.first_tree + i, offset, head.tobytes())
         if offset != end:
             raise self._log.damaged(entry.offset, "it does not hold its trees")
-        self.runs.add(entry.run)
+        self._add_run(entry)
+
+    def _add_run(self, entry: Entry) -> None:
+        if self.runs is not None:
+            self.runs.add(entry.run)
 
     def add(self, top: int, bucket: int, first_tree: int, trees: list[BottomTree]) -> None:
         parts, heads = [], []
@@ -114,44 +140,50 @@ class TreesOnDisk(GrownTrees):
                 crc = _core.crc32c(part, crc)
             heads.append(_TREE.pack(len(tree.nodes), len(tree.table), tree.depth, crc))
             parts += [np.frombuffer(heads[-1], dtype=np.uint8), *bits]
-        entry = self._log.append(top, bucket, first_tree, len(trees), parts)
-        self.runs.add(entry.run)
+        size = sum(len(part) for part in parts)
+        entry = self._log.append(top, bucket, first_tree, len(trees), parts, size)
+        self._add_run(entry)
         offset = entry.offset
         for i, head in enumerate(heads):
-            offset = self._remember((top, bucket, first_tree + i), offset, head)
+            offset = self._remember(top, bucket, first_tree + i, offset, head)
 
-    def _remember(self, key: Key, offset: int, head: bytes) -> int:
-        *numbers, crc = _TREE.unpack(head)
-        size = TreeSize(*numbers)
-        self._places[key] = offset + _TREE.size, size, crc
-        return offset + _TREE.size + 8 * (self._n_features + size.nodes) + 4 * size.table
+    def _remember(self, top: int, bucket: int, tree: int, offset: int, head: bytes) -> int:
+        nodes, table, depth, crc = _TREE.unpack(head)
+        place = _PACKED_PLACE.pack(bucket, tree, depth, crc, offset + _TREE.size, nodes, table)
+        with self._lock:
+            self._places.setdefault(top, bytearray()).extend(place)
+        return int(offset + _TREE.size + 8 * (self._n_features + nodes) + 4 * table)
 
     def sync(self) -> None:
         self._log.sync()
 
-    def has(self, key: Key) -> bool:
-        return key in self._places
+    def grown(self, top: int, n_buckets: int, n_trees: int) -> npt.NDArray[np.bool_]:
+        return (self._index(top, n_buckets, n_trees) >= 0).reshape(n_buckets, n_trees)
 
-    def size(self, key: Key) -> TreeSize:
-        return self._places[key][1]
+    def sizes(self, top: int, n_buckets: int, n_trees: int) -> TreeSizes:
+        places = self._in_order(top, n_buckets, n_trees)
+        return TreeSizes(places["nodes"], places["table"], places["depth"])
 
-    def pop(self, key: Key) -> BottomTree:
-        offset, size, crc = self._places.pop(key)
-        data = np.empty(8 * (self._n_features + size.nodes) + 4 * size.table, dtype=np.uint8)
-        self._log.read(offset, data)
-        if _core.crc32c(data) != crc:
-            raise self._log.damaged(offset, "its checksum does not match")
-        nodes = 8 * self._n_features
-        table = nodes + 8 * size.nodes
-        tree = BottomTree(
-            data[nodes:table].view(np.uint64),
-            data[table:].view(np.float32),
-            data[:nodes].view(np.float64),
-            size.depth,
-        )
-        if offset < self._taken_up and not self._possible(tree):
-            raise self._log.damaged(offset, "this is no tree of the forest")
-        return tree
+    def pop_all(self, top: int, n_buckets: int, n_trees: int) -> Iterator[BottomTree]:
+        places = self._in_order(top, n_buckets, n_trees)
+        del self._places[top]
+        for place in places:
+            offset, n_nodes, n_table = int(place["offset"]), int(place["nodes"]), int(place["table"])
+            data = np.empty(8 * (self._n_features + n_nodes) + 4 * n_table, dtype=np.uint8)
+            self._log.read(offset, data)
+            if _core.crc32c(data) != place["crc"]:
+                raise self._log.damaged(offset, "its checksum does not match")
+            nodes = 8 * self._n_features
+            table = nodes + 8 * n_nodes
+            tree = BottomTree(
+                data[nodes:table].view(np.uint64),
+                data[table:].view(np.float32),
+                data[:nodes].view(np.float64),
+                int(place["depth"]),
+            )
+            if offset < self._taken_up and not self._possible(tree):
+                raise self._log.damaged(offset, "this is no tree of the forest")
+            yield tree
 
     def _possible(self, tree: BottomTree) -> bool:
         """Whether nothing in a tree leads outside of it, as with those of a model file."""
@@ -160,3 +192,17 @@ class TreesOnDisk(GrownTrees):
         gains = bool(np.isfinite(tree.importances).all() and (tree.importances >= 0).all())
         sound = _core.check_bottom_tree(tree.nodes, self._n_features, self._n_classes, rows)
         return whole and gains and sound
+
+    def _index(self, top: int, n_buckets: int, n_trees: int) -> npt.NDArray[np.int64]:
+        """Where each tree's place is, bucket by bucket; -1 for a tree that is not there."""
+        places = np.frombuffer(bytes(self._places.get(top, b"")), dtype=_PLACE)
+        index = np.full(n_buckets * n_trees, -1, dtype=np.int64)
+        known = np.flatnonzero((places["bucket"] < n_buckets) & (places["tree"] < n_trees))
+        index[places["bucket"][known].astype(np.int64) * n_trees + places["tree"][known]] = known
+        return index
+
+    def _in_order(self, top: int, n_buckets: int, n_trees: int) -> npt.NDArray[np.void]:
+        index = self._index(top, n_buckets, n_trees)
+        if (index < 0).any():
+            raise self._log.damaged(0, "trees of an earlier run are missing")
+        return np.frombuffer(bytes(self._places[top]), dtype=_PLACE)[index]

@@ -15,6 +15,20 @@ from .errors import DataError, SameNumberError, TooManyLabelsError, UnseenLabelE
 
 # Whole numbers that lie this close are told apart by counting rather than sorting.
 _COUNTED_SPAN = 2**16
+_CODED_AT_ONCE = 2**18
+
+
+def class_numbers(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64]]:
+    """The classes of labels in memory, ascending, and the number of each row's class."""
+    if y.dtype.kind not in "iufbUS":
+        classes, codes = np.unique(y, return_inverse=True)
+        return classes, codes.astype(np.float64)
+    parts = [slice(first, first + _CODED_AT_ONCE) for first in range(0, len(y), _CODED_AT_ONCE)]
+    classes = np.unique(np.concatenate([np.unique(y[part]) for part in parts]))
+    numbers = np.empty(len(y))
+    for part in parts:
+        numbers[part] = np.searchsorted(classes, y[part])
+    return classes, numbers
 
 
 # Bytes of a label beside its text: Python's object, its place among all, the class.

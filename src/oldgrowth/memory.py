@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from . import _core
 from .checks import is_real, is_whole
+from .control_groups import group_memory
 from .errors import ParameterError
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
@@ -38,7 +38,7 @@ def size_of(name: str, value: Any, whole: int) -> int:
 def memory_limit_of(value: Any) -> int:
     """The limit in bytes; "auto" is most of what is free, beside what the process has already."""
     if isinstance(value, str) and value == "auto":
-        return resident_memory() + int(_AUTO_SHARE * free_memory())
+        return resident_memory() + auto_room()
     return size_of("memory_limit", value, total_memory())
 
 
@@ -46,6 +46,11 @@ def check_memory_limit(value: Any) -> None:
     """Refuse a bad limit without asking the system."""
     if not (isinstance(value, str) and value == "auto"):
         size_of("memory_limit", value, 1)
+
+
+def auto_room() -> int:
+    """Most of what is free."""
+    return int(_AUTO_SHARE * free_memory())
 
 
 def human_bytes(n: float) -> str:
@@ -87,14 +92,20 @@ def release_memory() -> None:
     _core.release_memory()
 
 
+def return_memory_when_freed() -> None:
+    """Have the process return memory to the system as soon as it is freed, not at the end of a stage."""
+    _core.return_memory_when_freed()
+
+
 def total_memory() -> int:
-    """What the machine has, or the container may use."""
-    return min(_meminfo("MemTotal"), _cgroup_limit())
+    """What the machine has, or the groups of this process may use."""
+    return min([_meminfo("MemTotal"), *(group.limit for group in group_memory())])
 
 
 def free_memory() -> int:
-    """What the machine has free, or the container may still use."""
-    return max(0, min(_meminfo("MemAvailable"), _cgroup_limit() - _cgroup_used()))
+    """What the machine has free, or the groups of this process may still use."""
+    left = [group.limit - group.used for group in group_memory()]
+    return max(0, min([_meminfo("MemAvailable"), *left]))
 
 
 def _meminfo(name: str) -> int:
@@ -105,31 +116,3 @@ def _meminfo(name: str) -> int:
     except OSError:
         pass
     return 4 * 2**30  # a modest guess where the system does not tell
-
-
-def _cgroup_number(*names: str) -> float:
-    for name in names:
-        try:
-            text = Path("/sys/fs/cgroup", name).read_text().strip()
-        except OSError:
-            continue
-        if text.isdigit():
-            return int(text)
-    return math.nan
-
-
-def _cgroup_limit() -> int:
-    limit = _cgroup_number("memory.max", "memory/memory.limit_in_bytes")
-    return 2**62 if math.isnan(limit) else int(limit)
-
-
-def _cgroup_used() -> int:
-    used = _cgroup_number("memory.current", "memory/memory.usage_in_bytes")
-    cached = 0
-    try:  # pages of files that would be dropped on demand
-        for line in Path("/sys/fs/cgroup/memory.stat").read_text().splitlines():
-            if line.startswith("inactive_file "):
-                cached = int(line.split()[1])
-    except OSError:
-        pass
-    return 0 if math.isnan(used) else max(0, int(used) - cached)

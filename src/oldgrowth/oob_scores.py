@@ -32,25 +32,25 @@ class OobScorer:
     def __call__(self, parts: Iterator[OobRows]) -> OobScorer:
         classes = self._classes()
         sums = _Sums()
-        means, targets, guesses = [], [], []
+        pairs: _Pairs | None = None
         for part in parts:
             seen = ~np.isnan(part.mean[:, 0])
             self.without += int((~seen).sum())
-            mean, target = part.mean[seen], part.targets[seen]
-            guess = mean[:, 0] if classes is None else mean.argmax(axis=1)
+            guess = part.mean[:, 0] if classes is None else part.mean.argmax(axis=1)
+            target, guess = part.targets[seen], guess[seen]
             sums.add(target, guess)
             if self._keep:
-                means.append(part.mean)
+                if self.rows is None:
+                    self.rows = np.empty((part.of, part.mean.shape[1]))
+                self.rows[part.first : part.first + len(part.mean)] = part.mean
             if self._metric is not None:
-                targets.append(target if classes is None else classes[target.astype(np.intp)])
-                guesses.append(guess if classes is None else classes[guess])
+                pairs = pairs or _Pairs(part.of, classes)
+                pairs.add(target, guess)
         sums.finish()
-        if self._keep:
-            self.rows = np.concatenate(means)
         if self._metric is None:
             self.score = sums.r2() if classes is None else sums.accuracy()
-        elif sum(map(len, targets)):
-            self.score = self._metric(np.concatenate(targets), np.concatenate(guesses))
+        elif pairs is not None and pairs.n:
+            self.score = self._metric(*pairs.labels())
         self._warn()
         return self
 
@@ -60,6 +60,27 @@ class OobScorer:
                 f"{counted(self.without, 'row was', 'rows were')} seen by every tree, without an out-of-bag "
                 "prediction (NaN): more trees, or weights with a mean of 1, would help.",
             )
+
+
+class _Pairs:
+    """Targets and guesses of all rows, for a metric; classes by their numbers as long as possible."""
+
+    def __init__(self, most: int, classes: npt.NDArray[Any] | None) -> None:
+        dtype = np.dtype(np.float64) if classes is None else np.min_scalar_type(len(classes))
+        self._classes = classes
+        self._pairs = np.empty((2, most), dtype=dtype)
+        self.n = 0
+
+    def add(self, target: npt.NDArray[np.float64], guess: npt.NDArray[Any]) -> None:
+        part = slice(self.n, self.n + len(target))
+        self._pairs[0, part], self._pairs[1, part] = target, guess
+        self.n += len(target)
+
+    def labels(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        targets, guesses = self._pairs[:, : self.n]
+        if self._classes is None:
+            return targets, guesses
+        return self._classes[targets], self._classes[guesses]
 
 
 class _Sums:

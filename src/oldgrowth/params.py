@@ -175,6 +175,7 @@ def make_plan(
         class_weights=class_weights,
         balanced_subsample=params.get("class_weight") == "balanced_subsample",
         oob=bool(oob_score),
+        oob_metric=callable(oob_score),
         hard_votes=one_of("voting", params.get("voting", "soft"), ("soft", "hard")) == "hard",
         subsets=subsets,
         chunk_size=_auto("chunk_size", params["chunk_size"], auto_chunk_size(d), 1),
@@ -232,7 +233,6 @@ class Planner:
         self._random_thresholds = random_thresholds
         self.seed = seed_of(params["random_state"])
         self.classification = classification
-        self.chunk_size_given = not (isinstance(params["chunk_size"], str) and params["chunk_size"] == "auto")
 
     def identity(self) -> dict[str, Any]:
         """What makes another fit of the same data the same."""
@@ -240,22 +240,21 @@ class Planner:
         kind = f"{'extra' if self._random_thresholds else 'best'} thresholds"
         return {"version": __version__, "kind": kind, "seed": self.seed, "parameters": model}
 
-    def expect(self, n_rows: int | None, n_features: int) -> Plan:
+    def expect(self, n_rows: int | None, n_features: int, n_classes: int) -> Plan:
         """The plan before the first pass: it raises for parameters that are not possible, and its top
         sample is the largest there may be."""
         if self.classification:
             _check_class_weight(self._params["class_weight"])
-        wide = self._guess(n_rows, n_features, 4)
-        return replace(wide, top_sample=max(wide.top_sample, self.narrowest(n_rows, n_features).top_sample))
+        n = MAX_ROWS if n_rows is None else n_rows
+        wide, narrow = (
+            self.expected(Facts(n, n_features, n_classes, width * n_features)) for width in (4, 1)
+        )
+        return replace(wide, top_sample=max(wide.top_sample, narrow.top_sample))
 
-    def narrowest(self, n_rows: int | None, n_features: int) -> Plan:
-        """The plan for rows that take as little as they can."""
-        return self._guess(n_rows, n_features, 1)
-
-    def _guess(self, n_rows: int | None, n_features: int, width: int) -> Plan:
-        n, n_classes = MAX_ROWS if n_rows is None else n_rows, 2 if self.classification else 0
-        facts = Facts(n, n_features, n_classes, width * n_features)
-        return make_plan(self._params, facts, self.seed, (), self._random_thresholds)
+    def expected(self, facts: Facts) -> Plan:
+        """The plan if no more than this is known."""
+        known = replace(facts, n_classes=max(2, facts.n_classes) if self.classification else 0)
+        return make_plan(self._params, known, self.seed, (), self._random_thresholds)
 
     def plan(self, facts: Facts, classes: npt.NDArray[Any] | None) -> Plan:
         weights: tuple[float, ...] = ()

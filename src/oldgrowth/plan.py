@@ -56,6 +56,7 @@ class Plan:
     class_weights: tuple[float, ...]
     balanced_subsample: bool
     oob: bool
+    oob_metric: bool
     hard_votes: bool
     subsets: bool
     chunk_size: int
@@ -68,6 +69,17 @@ class Plan:
     @property
     def classification(self) -> bool:
         return self.n_classes > 0
+
+    @property
+    def limits_growth(self) -> bool:
+        """Whether leaves may hold rows of several classes that could be told apart."""
+        return (
+            self.max_depth is not None
+            or self.min_samples_leaf > 1
+            or self.min_samples_split > 2
+            or self.min_weight_fraction_leaf > 0
+            or self.min_impurity_decrease > 0
+        )
 
     def largest_sample(self, n_rows: int) -> int:
         """Rows of the largest sample that a tree is grown on at once, also one that splits a bucket again."""

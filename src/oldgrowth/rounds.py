@@ -182,6 +182,4 @@ def _how_far(
 
 
 def _finished(top: int, tree: TopTree, trees: GrownTrees, trees_of_tops: list[int]) -> bool:
-    return all(
-        trees.has((top, bucket, t)) for bucket in range(tree.n_buckets) for t in range(trees_of_tops[top])
-    )
+    return bool(trees.grown(top, tree.n_buckets, trees_of_tops[top]).all())

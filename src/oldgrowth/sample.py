@@ -28,7 +28,14 @@ from .training_rows import Chunk, Pass, Place, Taken, Trail, TrainingRows, read_
 
 _STATE = "sample"
 _SAVE_EVERY_SECONDS = 5.0
-_ROWS_AT_A_TIME = 65_536
+_LOOK_EVERY_CHUNKS = 64
+# Values that are made floats at a time.
+_FLOATS_AT_A_TIME = 2**20
+
+
+def floats_at_a_time(n_features: int) -> int:
+    """Rows of so many features that are made floats at a time."""
+    return max(64, min(65_536, _FLOATS_AT_A_TIME // n_features))
 
 
 @dataclass(frozen=True)
@@ -51,8 +58,9 @@ class Sampled:
         if self.kept is not None:
             yield from self.kept.take(rows)
             return
-        for first in range(0, len(rows), _ROWS_AT_A_TIME):
-            yield self.rows.take(rows[first : first + _ROWS_AT_A_TIME])
+        step = floats_at_a_time(self.rows.n_features)
+        for first in range(0, len(rows), step):
+            yield self.rows.take(rows[first : first + step])
 
 
 def sample(
@@ -62,10 +70,11 @@ def sample(
     progress: StageProgress,
     space: Space | None = None,
     kept_bytes: int = 2**62,
+    look: Look | None = None,
 ) -> Sampled:
     """`plan` knows no more than what can be known before; its top sample is the largest there may be.
 
-    Sampled rows beyond `kept_bytes` go to the space.
+    Sampled rows beyond `kept_bytes` go to the space. `look` is told now and then what is certain already.
     """
     space = space or Space()
     checkpoint = space.checkpoint()
@@ -76,8 +85,10 @@ def sample(
     saved_at = time.monotonic()
     if not found.complete:
         with closing(read_ahead(reading.chunks(plan.chunk_size))) as chunks:
-            for chunk, place in chunks:
+            for number, (chunk, place) in enumerate(chunks):
                 found.add(chunk, choose, pool)
+                if look is not None and (number & (number + 1) == 0 or number % _LOOK_EVERY_CHUNKS == 0):
+                    found.tell(look)
                 progress.advance(chunk.rows)
                 if checkpoint.active and time.monotonic() - saved_at > _SAVE_EVERY_SECONDS:
                     found.save(checkpoint, place, complete=False)
@@ -109,6 +120,10 @@ class _Found:
             self.kept.add(chunk, choose(chunk))
         for task in work:
             task.result()
+
+    def tell(self, look: Look) -> None:
+        if self._finder.n_rows:
+            look(self._finder.n_rows, self._finder.n_classes, self._profile.widths(), self._finder.weighted)
 
     def save(self, checkpoint: Checkpoint, place: Place, complete: bool) -> None:
         if not checkpoint.active:
@@ -172,6 +187,8 @@ class _Found:
         return Sampled(self._rows, facts, codec, self.kept, end, self.trail)
 
 
+# Called with how many rows and classes there are at least, the bytes of each feature, if there are weights.
+Look = Callable[[int, int, list[int], bool], None]
 _Chooser = Callable[[Chunk], npt.NDArray[np.uint32]]
 
 
@@ -212,8 +229,9 @@ def decoded(
     codec: _core.RowCodec, records: npt.NDArray[np.uint8], places: npt.NDArray[np.uint32]
 ) -> Iterator[npt.NDArray[np.float32]]:
     """The values of the records at these places, some rows at a time."""
-    for first in range(0, len(places), _ROWS_AT_A_TIME):
-        part = places[first : first + _ROWS_AT_A_TIME]
+    step = floats_at_a_time(len(codec.widths))
+    for first in range(0, len(places), step):
+        part = places[first : first + step]
         x = np.empty((len(part), len(codec.widths)), dtype=np.float32)
         codec.decode(records, part, x)
         yield x

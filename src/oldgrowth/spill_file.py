@@ -131,6 +131,17 @@ class SpillFile:
         self._space.bytes_written += self.size - begin
         return begin
 
+    def overwrite(self, offset: int, data: bytes) -> None:
+        """Replace bytes that were appended."""
+        try:
+            with self._descriptor() as descriptor:
+                while data:
+                    written = os.pwrite(descriptor, data, offset)
+                    offset += written
+                    data = data[written:]
+        except OSError as error:
+            raise self._space.write_failed(error, self.path, len(data)) from error
+
     def read(self, offset: int, out: npt.NDArray[np.uint8]) -> None:
         """Fill the array from here on."""
         view = memoryview(out).cast("B")  # type: ignore[arg-type]

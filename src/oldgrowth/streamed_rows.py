@@ -14,6 +14,9 @@ from .errors import DataError
 from .labels import LabelCoder
 from .training_rows import Chunk, Place, TrainingRows
 
+# What libraries hold that read files, beside what the dataset knows of.
+_READING_BYTES = 24 * 2**20
+
 
 class StreamedRows(TrainingRows):
     """The rows of a dataset; class numbers are final after the first pass."""
@@ -65,7 +68,7 @@ class StreamedRows(TrainingRows):
 
     @property
     def reading_bytes(self) -> int:
-        return self._dataset.reading_bytes
+        return _READING_BYTES + self._dataset.reading_bytes
 
     def limit_labels(self, most_bytes: int) -> None:
         if self._coder is not None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from .leaf_buckets import RowPart
 from .plan import Plan
 from .sample import Sampled
 from .top_tree import SampleRows
@@ -26,6 +29,13 @@ class SubsetStore:
 
     def load(self, top: int, bucket: int) -> _core.Bucket:
         return SampleRows.of(self._sampled, self._plan, top).bucket(None, self._plan.bootstrap)
+
+    def only_leaf(self, top: int, bucket: int, rows: int) -> bool:
+        return False
+
+    def parts(self, top: int, bucket: int) -> Iterator[RowPart]:
+        rows = SampleRows.of(self._sampled, self._plan, top)
+        yield RowPart(rows.keys, rows.targets, rows.weights, None)
 
     def expect(self, top: int, bucket: int) -> None:
         """Rows are taken as they are needed."""

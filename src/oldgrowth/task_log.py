@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 import threading
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ _HEADER = struct.Struct(
     "<IIQQQII"
 )  # magic, checksum of all that follows, size, top, bucket, first tree, trees
 _MAGIC = 0x4C54474F  # "OGTL"
+_ENTRY = struct.Struct("<IQIIQQ")  # as its fields
 _CHECKED_FROM = 8
 _SYNC_EVERY_SECONDS = 1.0
 _READ_BYTES = 8 * 2**20
@@ -46,6 +48,30 @@ class Entry:
         return self.top, self.bucket, self.first_tree, self.trees
 
 
+class EntryTable:
+    """Entries, of which there may be millions; safe to append to by several threads."""
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self._numbers = bytearray()
+        for entry in entries:
+            self.append(entry)
+
+    def append(self, entry: Entry) -> None:
+        self._numbers += _ENTRY.pack(*vars(entry).values())
+
+    def __len__(self) -> int:
+        return len(self._numbers) // _ENTRY.size
+
+    def __getitem__(self, i: int) -> Entry:
+        return Entry(*_ENTRY.unpack_from(self._numbers, range(len(self))[i] * _ENTRY.size))
+
+    def __iter__(self) -> Iterator[Entry]:
+        return (self[i] for i in range(len(self)))
+
+    def __reversed__(self) -> Iterator[Entry]:
+        return (self[i] for i in reversed(range(len(self))))
+
+
 class TaskLog:
     """Safe to use by several threads. The log that is `needed` is always synced before this one."""
 
@@ -59,19 +85,27 @@ class TaskLog:
         self._synced = time.monotonic()
 
     def append(
-        self, top: int, bucket: int, first_tree: int, trees: int, parts: list[npt.NDArray[np.uint8]]
+        self,
+        top: int,
+        bucket: int,
+        first_tree: int,
+        trees: int,
+        parts: Iterable[npt.NDArray[np.uint8]],
+        size: int,
     ) -> Entry:
-        size = sum(len(part) for part in parts)
+        """Parts of `size` bytes together; they may be made one after the other."""
         rest = _HEADER.pack(_MAGIC, 0, size, top, bucket, first_tree, trees)[_CHECKED_FROM:]
         crc = _core.crc32c(np.frombuffer(rest, dtype=np.uint8))
-        for part in parts:
-            crc = _core.crc32c(part, crc)
         with self._lock:
             begin = self._file.size
+            offset = begin + _HEADER.size
             try:
-                offset = self._file.append(struct.pack("<II", _MAGIC, crc) + rest) + _HEADER.size
+                self._file.append(bytes(_HEADER.size))  # what it says comes last: until then this is no entry
                 for part in parts:
+                    crc = _core.crc32c(part, crc)
                     self._file.append(part)
+                assert self._file.size == offset + size
+                self._file.overwrite(begin, struct.pack("<II", _MAGIC, crc) + rest)
             except SpillDirectoryError:  # what other threads append must not stand behind a torn entry
                 with suppress(SpillDirectoryError):  # then they are written over it
                     self._file.truncate(begin)

@@ -154,6 +154,9 @@ class SampleRows:
 
     codec: _core.RowCodec
     records: npt.NDArray[np.uint8]
+    keys: npt.NDArray[np.uint64]
+    targets: npt.NDArray[np.float64]
+    weights: npt.NDArray[np.float64] | None
     rows: _core.Rows
     classification: bool
 
@@ -172,7 +175,7 @@ class SampleRows:
             if weights is not None and taken.weights is not None:
                 weights[part] = taken.weights
         rows = _core.Rows(records, keys, targets, weights, plan.target_scale)
-        return SampleRows(sampled.codec, records, rows, plan.classification)
+        return SampleRows(sampled.codec, records, keys, targets, weights, rows, plan.classification)
 
     @property
     def n(self) -> int:

@@ -74,8 +74,13 @@ class TrainingRows(ABC):
 
     @property
     def reading_bytes(self) -> int:
-        """What reading takes, as far as the source knows; see Dataset."""
+        """What reading takes beside the chunks."""
         return 0
+
+    @property
+    def are_bytes(self) -> bool:
+        """Whether all features are known to be bytes."""
+        return False
 
     @abstractmethod
     def chunks(self, rows: int, start: Place) -> Iterator[Chunk]: ...

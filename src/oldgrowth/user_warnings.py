@@ -45,3 +45,13 @@ class FeatureNamesWarning(OldgrowthWarning):
 
 class LeftoverWarning(OldgrowthWarning):
     """Files that we made could not be removed; what was trained or written is not affected."""
+
+
+class SpillsToMemoryWarning(UserWarning):
+    """What a fit spills goes to memory."""
+
+    def __init__(self, directory: object) -> None:
+        super().__init__(
+            f"{directory} is memory itself (a tmpfs): what is spilled there counts as memory, and leaves "
+            "less for the rest. Choose a spill_dir on a disk."
+        )

@@ -1,0 +1,63 @@
+"""One fit in a process of its own: what it took at most, or what it said when it was refused.
+
+Reads a case as JSON from its first argument and prints what came of it as JSON. With `"unchecked": true` no
+limit is refused, which tells whether a refusal was right.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import oldgrowth
+from oldgrowth.memory import peak_memory, resident_memory
+
+
+def accuracy(truth: Any, guess: Any) -> float:
+    return float(np.mean(truth == guess))
+
+
+def source_of(case: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of `fit`."""
+    path = Path(case["path"])
+    if case["source"] in ("array", "memmap"):
+        x = np.load(path / "x.npy", mmap_mode="r" if case["source"] == "memmap" else None)
+        weights = [np.load(path / "w.npy")] if case.get("weights") else []
+        return x, np.load(path / "y.npy"), *weights
+    weight = {"weight": "w"} if case.get("weights") else {}
+    return (oldgrowth.open_dataset(path / f"rows.{case['source']}", target="y", **weight),)
+
+
+def main() -> None:
+    case = json.loads(sys.argv[1])
+    if case.get("unchecked"):
+        oldgrowth.memory_model.refuses = False
+    params = {"n_estimators": 4, "random_state": 0, "spill_dir": case["path"]} | case["params"]
+    if params.get("oob_score") == "metric":
+        params["oob_score"] = accuracy
+    model = getattr(oldgrowth, case["kind"])(memory_limit=int(case["limit"] * 1e6), **params)
+    source = source_of(case)
+    with suppress(OSError):  # what was before counts no more
+        Path("/proc/self/clear_refs").write_text("5")
+    found: dict[str, Any] = {"start": resident_memory() / 1e6}
+    began = time.monotonic()
+    try:
+        report = model.fit(*source).fit_report_
+        found |= {"store": report.store, "stages": {s.name: s.peak_memory / 1e6 for s in report.stages}}
+        if case.get("digest"):
+            found["digest"] = model.forest_.digest()
+    except oldgrowth.errors.MemoryLimitError as error:
+        found |= {"refused": str(error), "least": error.least / 1e6}
+    except oldgrowth.OldgrowthError as error:
+        found["error"] = f"{type(error).__name__}: {error}"
+    found |= {"peak": peak_memory() / 1e6, "seconds": time.monotonic() - began}
+    print(json.dumps(found))
+
+
+main()
