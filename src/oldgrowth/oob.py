@@ -32,7 +32,7 @@ VOTES_AT_WORK = 8 * 2**20
 _READ_BYTES = 2**17
 # Bytes of votes that are added up at a time while a bucket is grown.
 _VOTES_BYTES = 2**20
-# Bytes of a bucket's votes that are made before they are logged; longer ones are made while the log is locked.
+# Bytes of a bucket's votes that are made before they are logged; longer ones while the log is locked.
 VOTES_HELD = 4 * 2**20
 
 _LEAF_BIT, _MIXED_BIT = np.uint64(1 << 63), np.uint64(1 << 62)
@@ -174,8 +174,8 @@ class OobInMemory(OutOfBag):
 
 
 class OobOnDisk(OutOfBag):
-    """Each bucket's votes are logged in the order of its rows, then added up over all entries, some rows of the
-    data at a time."""
+    """Each bucket's votes are logged in the order of its rows, then added up over all entries, some rows of
+    the data at a time."""
 
     def __init__(self, n_rows: int, plan: Plan, space: Workspace, most_bytes: int) -> None:
         super().__init__(n_rows, plan)
@@ -187,10 +187,10 @@ class OobOnDisk(OutOfBag):
         self._range = min(max(1, n_rows), max(_FEWEST_ROWS, rows))  # rows added up at a time
 
     def add(self, top: int, bucket: int, trees: range, n_rows: int, votes: Iterable[Votes]) -> None:
-        packed = map(self._packed, votes)
+        packed: Iterable[npt.NDArray[np.uint8]] = map(self._packed, votes)
         size = n_rows * self._row_bytes
         if size <= VOTES_HELD:  # made before the log is locked
-            packed = iter(list(packed))
+            packed = list(packed)
         self._entries.append(self.log.append(top, bucket, trees.start, len(trees), packed, size))
 
     def _packed(self, votes: Votes) -> npt.NDArray[np.uint8]:
