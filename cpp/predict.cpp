@@ -79,9 +79,11 @@ class Batch {
       group_by_bucket(top, buckets_.data() + top % tops_at_once_ * all_.n);
       for (std::size_t b = 0, first = 0; b + 1 < end_.size(); first = end_[b++]) {
         if (first == end_[b]) continue;
-        for (std::size_t tree = 0; tree < forest_.trees_of_top[top]; tree += kTrees) run_trees(top, b, tree, first);
-        check_files();
-        if (evict_) evict_bucket(top, b);
+        for (std::size_t tree = 0; tree < forest_.trees_of_top[top]; tree += kTrees) {
+          run_trees(top, b, tree, first);
+          check_files();
+          if (evict_) evict_trees(top, b, tree);
+        }
       }
     }
   }
@@ -117,9 +119,10 @@ class Batch {
       if (file->lost()) throw LostPages();
   }
 
-  // All nodes and table rows of the bottom trees of a bucket. Other bytes may come from the file the next time.
-  void evict_bucket(std::size_t top, std::size_t bucket) const {
-    const std::size_t trees = forest_.trees_of_top[top], bottom = forest_.bottom_start[top] + bucket * trees;
+  // All nodes and table rows of some trees of a bucket. Other bytes may come from the file the next time.
+  void evict_trees(std::size_t top, std::size_t bucket, std::size_t first_tree) const {
+    const std::size_t of_top = forest_.trees_of_top[top], trees = std::min(kTrees, of_top - first_tree);
+    const std::size_t bottom = forest_.bottom_start[top] + bucket * of_top + first_tree;
     const std::size_t node = forest_.node_start[bottom], row = forest_.table_start[bottom];
     evict(forest_, forest_.nodes, node, forest_.node_start[bottom + trees] - node);
     const std::size_t rows = forest_.table_start[bottom + trees] - row;

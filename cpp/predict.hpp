@@ -15,7 +15,7 @@ struct RowsIn {
   std::size_t n;
   bool may_miss;  // there are NaN among the values
   // The forest is mapped from a file and too large for memory: all rows go through it together, and each
-  // bucket's trees are evicted after use.
+  // tree is evicted after use.
   bool evict = false;
 };
 

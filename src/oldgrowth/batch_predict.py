@@ -31,6 +31,8 @@ _WORTHWHILE_ROWS = 16_384
 _ALWAYS_FITS = 32 * 2**20
 # What Python and its libraries take beside what is counted, and what the process may vary by.
 _SLACK_BYTES, _SLACK_SHARE = 16 * 2**20, 0.02
+# The process is not of the same size each time: a little more than the least limit is named.
+_ROUNDED_UP = 1.02
 # Of a row: its label, weight and place; of a column that is carried along.
 _ROW_BYTES, _CARRIED_BYTES = 48, 64
 # Batches that are read, wait, are predicted, and were predicted before; results of the last two of them.
@@ -54,8 +56,8 @@ class Needs:
     def with_reading(self, dataset: Dataset, n_carried: int = 0) -> Needs:
         """These, and what reading the dataset takes."""
         read_row = _BATCHES_AT_ONCE * (4 * dataset.n_features + _ROW_BYTES + n_carried * _CARRIED_BYTES)
-        held = self.held + READING_BYTES
-        return replace(self, row=self.row + read_row, held=held, n_rows=dataset.n_rows)
+        reading = max(READING_BYTES, READING_BYTES // 2 + dataset.reading_bytes)
+        return replace(self, row=self.row + read_row, held=self.held + reading, n_rows=dataset.n_rows)
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def plan_batches(
     least = memory.of(rows or memory.least_rows)
     if refuse and limit < least:
         way = "Fewer threads need less." if rows is None else "Fewer rows in a batch need less."
-        raise MemoryLimitError(limit, least, way)
+        raise MemoryLimitError(limit, int(least * _ROUNDED_UP), way)
     most = memory.most_rows(limit)
     return BatchPlan(rows or min(most, _MOST_ROWS if evict else _USUAL_ROWS), evict)
 

@@ -186,18 +186,18 @@ class Forest:
         x: npt.NDArray[np.float32],
         may_miss: bool,
         hard: bool,
-        let_go: bool,
+        evict: bool,
         sums: npt.NDArray[np.float64],
     ) -> None:
-        """Sums over the trees; with `let_go` memory holds no more of a mapped forest than a few buckets."""
+        """Sums over the trees; with `evict` memory holds no more of a mapped forest than a few buckets."""
         with self._found_damage():
-            self._core.predict_sums(x, may_miss, hard, let_go, sums)
+            self._core.predict_sums(x, may_miss, hard, evict, sums)
 
     def apply(
-        self, x: npt.NDArray[np.float32], may_miss: bool, let_go: bool, leaves: npt.NDArray[np.int64]
+        self, x: npt.NDArray[np.float32], may_miss: bool, evict: bool, leaves: npt.NDArray[np.int64]
     ) -> None:
         with self._found_damage():
-            self._core.apply(x, may_miss, let_go, leaves)
+            self._core.apply(x, may_miss, evict, leaves)
 
     @contextmanager
     def _found_damage(self) -> Iterator[None]:

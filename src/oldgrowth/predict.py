@@ -22,11 +22,11 @@ def _over_rows(
     n_jobs: int,
     work: Callable[[npt.NDArray[np.float32], bool, slice], None],
     names: npt.NDArray[np.object_] | None,
-    let_go: bool,
+    evict: bool,
 ) -> None:
     jobs = max(1, min(n_jobs, len(x) // ROWS_WORTH_A_THREAD))
     step = max(1, -(-len(x) // jobs))
-    if not let_go:  # else each part reads all of the forest
+    if not evict:  # else each part reads all of the forest
         step = min(_ROWS_AT_A_TIME, step)
     parts = [slice(first, min(first + step, len(x))) for first in range(0, len(x), step)]
 
@@ -49,18 +49,18 @@ def predict_sums(
     x: npt.NDArray[np.generic],
     n_jobs: int,
     names: npt.NDArray[np.object_] | None = None,
-    let_go: bool = False,
+    evict: bool = False,
 ) -> npt.NDArray[np.float64]:
     """For each row the sum over the trees: shares of the classes, votes if `hard`, or values.
 
-    `let_go` of what was used of a mapped forest, because it does not fit memory.
+    With `evict` the pages of a mapped forest are freed after use, because it does not fit memory.
     """
     sums = np.empty((len(x), forest.n_outputs))
 
     def work(rows: npt.NDArray[np.float32], missing: bool, part: slice) -> None:
-        forest.predict_sums(rows, missing, hard, let_go, sums[part])
+        forest.predict_sums(rows, missing, hard, evict, sums[part])
 
-    _over_rows(x, n_jobs, work, names, let_go)
+    _over_rows(x, n_jobs, work, names, evict)
     return sums
 
 
@@ -70,10 +70,10 @@ def predict_means(
     x: npt.NDArray[np.generic],
     n_jobs: int,
     names: npt.NDArray[np.object_] | None = None,
-    let_go: bool = False,
+    evict: bool = False,
 ) -> npt.NDArray[np.float64]:
     """For each row the mean over the trees."""
-    sums = predict_sums(forest, hard, x, n_jobs, names, let_go)
+    sums = predict_sums(forest, hard, x, n_jobs, names, evict)
     sums /= forest.n_trees
     return sums
 
@@ -83,13 +83,13 @@ def apply(
     x: npt.NDArray[np.generic],
     n_jobs: int,
     names: npt.NDArray[np.object_] | None = None,
-    let_go: bool = False,
+    evict: bool = False,
 ) -> npt.NDArray[np.int64]:
     """For each row and tree, the number of the leaf it falls into."""
     leaves = np.empty((len(x), forest.n_trees), dtype=np.int64)
 
     def work(rows: npt.NDArray[np.float32], missing: bool, part: slice) -> None:
-        forest.apply(rows, missing, let_go, leaves[part])
+        forest.apply(rows, missing, evict, leaves[part])
 
-    _over_rows(x, n_jobs, work, names, let_go)
+    _over_rows(x, n_jobs, work, names, evict)
     return leaves
