@@ -147,7 +147,7 @@ class _ForestBase(Exportable, BaseEstimator):
         jobs = self._jobs(len(x))
         needs = Needs(row_bytes, kept_bytes, kept_bytes * len(x), n_rows=len(x))
         plan = plan_array(self.forest_, len(x), self.memory_limit, jobs, needs)
-        predictor = BatchPredictor(kernel, jobs, plan, self._names())
+        predictor = BatchPredictor(kernel, plan, self._names())
         return gathered((finish(made) for made in predictor.of_array(x)), len(x))
 
     def _by_batch(
@@ -159,7 +159,7 @@ class _ForestBase(Exportable, BaseEstimator):
         jobs = jobs_of(self.n_jobs)
         limit = memory_limit_of(self.memory_limit)
         plan = plan_batches(self.forest_, limit, jobs, needs.with_reading(dataset))
-        return BatchPredictor(kernel, jobs, plan).of_dataset(dataset)
+        return BatchPredictor(kernel, plan).of_dataset(dataset)
 
     def _predicting(self) -> Kernel:
         """Gives for each row the mean over the trees: probabilities of the classes, or a value."""

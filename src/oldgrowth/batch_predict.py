@@ -56,16 +56,17 @@ class Needs:
     def with_reading(self, dataset: Dataset, n_carried: int = 0) -> Needs:
         """These, and what reading the dataset takes."""
         read_row = _BATCHES_AT_ONCE * (4 * dataset.n_features + _ROW_BYTES + n_carried * _CARRIED_BYTES)
-        reading = max(READING_BYTES, READING_BYTES // 2 + dataset.reading_bytes)
+        reading = READING_BYTES // 2 + (dataset.reading_bytes or READING_BYTES // 2)
         return replace(self, row=self.row + read_row, held=self.held + reading, n_rows=dataset.n_rows)
 
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """Rows of a batch, and whether pages of a mapped forest are evicted after use."""
+    """Rows of a batch, whether pages of a mapped forest are evicted after use, and how many threads work."""
 
     rows: int
     evict: bool
+    n_jobs: int
 
 
 @dataclass(frozen=True)
@@ -101,16 +102,22 @@ class _Memory:
 def plan_batches(
     forest: Forest, limit: int, n_jobs: int, needs: Needs, rows: int | None = None, refuse: bool = True
 ) -> BatchPlan:
-    """How many rows are predicted at a time, or whether `rows` can be; refused if the limit is too low."""
-    whole, parts = (_memory(forest, n_jobs, needs, evict) for evict in (False, True))
-    evict = forest.mapped and whole.of(min(rows or _WORTHWHILE_ROWS, _WORTHWHILE_ROWS)) > limit
-    memory = parts if evict else whole
+    """How many rows are predicted at a time, or whether `rows` can be, by up to `n_jobs` threads.
+
+    Refused if the limit is too low for a single thread.
+    """
+    fewest = min(rows or _WORTHWHILE_ROWS, _WORTHWHILE_ROWS)
+    evict = forest.mapped and _memory(forest, n_jobs, needs, False).of(fewest) > limit
+    memory = _memory(forest, n_jobs, needs, evict)
+    while n_jobs > 1 and memory.of(rows or memory.least_rows) > limit:
+        n_jobs //= 2
+        memory = _memory(forest, n_jobs, needs, evict)
     least = memory.of(rows or memory.least_rows)
     if refuse and limit < least:
-        way = "Fewer threads need less." if rows is None else "Fewer rows in a batch need less."
+        way = "" if rows is None else "Fewer rows in a batch need less."
         raise MemoryLimitError(limit, int(least * _ROUNDED_UP), way)
     most = memory.most_rows(limit)
-    return BatchPlan(rows or min(most, _MOST_ROWS if evict else _USUAL_ROWS), evict)
+    return BatchPlan(rows or min(most, _MOST_ROWS if evict else _USUAL_ROWS), evict, n_jobs)
 
 
 def _memory(forest: Forest, n_jobs: int, needs: Needs, evict: bool) -> _Memory:
@@ -131,18 +138,19 @@ class BatchPredictor:
     """Takes rows through a forest by a plan."""
 
     kernel: Kernel
-    n_jobs: int
     plan: BatchPlan
     names: npt.NDArray[np.object_] | None = None
 
     def of_array(self, x: npt.NDArray[np.generic]) -> Iterator[npt.NDArray[Any]]:
         """The rows of an array, batch by batch."""
         for first in range(0, len(x), self.plan.rows):
-            yield self.kernel(x[first : first + self.plan.rows], self.n_jobs, self.names, self.plan.evict)
+            yield self.kernel(
+                x[first : first + self.plan.rows], self.plan.n_jobs, self.names, self.plan.evict
+            )
 
     def of_batches(self, batches: Iterable[Batch]) -> Iterator[tuple[Batch, npt.NDArray[Any]]]:
         for batch in batches:
-            yield batch, self.kernel(batch.x, self.n_jobs, None, self.plan.evict)
+            yield batch, self.kernel(batch.x, self.plan.n_jobs, None, self.plan.evict)
 
     def of_dataset(self, dataset: Dataset) -> Iterator[tuple[Batch, npt.NDArray[Any]]]:
         """The batches of a dataset; the next one is read meanwhile."""
@@ -153,10 +161,10 @@ class BatchPredictor:
 def plan_array(forest: Forest, n_rows: int, memory_limit: Any, n_jobs: int, needs: Needs) -> BatchPlan:
     """How the rows of an array are predicted. They are in memory already: no limit is refused."""
     if not forest.mapped and n_rows * (needs.result + forest.n_outputs) < _ALWAYS_FITS:
-        return BatchPlan(n_rows, False)  # single rows are in a hurry
+        return BatchPlan(n_rows, False, n_jobs)  # single rows are in a hurry
     limit = _limit_lately(memory_limit, int(time.monotonic()))
     if forest.nbytes + n_rows * (needs.result + forest.n_outputs) < min(_ALWAYS_FITS, limit // 4):
-        return BatchPlan(n_rows, False)
+        return BatchPlan(n_rows, False, n_jobs)
     return plan_batches(forest, limit, n_jobs, needs, refuse=False)
 
 

@@ -600,7 +600,7 @@ class MemoryLimitError(OldgrowthError):
         megabytes = -(-least // 10**6)
         super().__init__(
             f"memory_limit of {limit / 1e6:,.0f} MB is too low: at least {megabytes:,} MB are needed here "
-            f"(memory_limit='{megabytes}MB'). {way}"
+            f"(memory_limit='{megabytes}MB').{' ' if way else ''}{way}"
         )
 
 

@@ -151,4 +151,4 @@ def predictor_for(model: Any, work: Work, data: Dataset, needs: Needs, n_carried
     jobs = jobs_of(model.n_jobs if work.jobs is None else work.jobs)
     needs = needs.with_reading(data, n_carried)
     plan = plan_batches(forest, work.memory_limit, jobs, needs, work.batch_rows)
-    return BatchPredictor(partial(predict_means, forest, hard_votes(model)), jobs, plan)
+    return BatchPredictor(partial(predict_means, forest, hard_votes(model)), plan)

@@ -15,9 +15,11 @@ from .table import labels_are_text
 from .table_files import FilesDataset
 
 EXTENSIONS = (".parquet", ".pq", ".parq")
-BUFFER_BYTES = 1 << 18  # read ahead for each column: what keeps a large row group out of memory
+# Read ahead for each column, and for all of them: what keeps a large row group out of memory.
+BUFFER_BYTES, ALL_BUFFERS, LEAST_BUFFER = 1 << 18, 1 << 25, 1 << 14
 PAGE_BYTES = 1 << 20  # of a column, unpacked: what writers make by default
 META_TIMES = 10  # what metadata takes in memory for each of its bytes in the file, measured
+ALLOCATED = 1.75  # times what was asked for: what Arrow's allocator takes for it
 BATCH_BYTES = 1 << 22  # decoded at a time, at most
 DECODED_CHUNKS = 8  # chunks decoded at a time: each time costs something for every column
 
@@ -47,9 +49,10 @@ class ParquetDataset(FilesDataset):
 
     @property
     def reading_bytes(self) -> int:
-        """The metadata of a file, and of each column what is read ahead and a page."""
-        column = min(self._column_bytes, BUFFER_BYTES + PAGE_BYTES)
-        return self._meta_bytes + len(self._columns.used) * column + 2 * BATCH_BYTES
+        """The metadata of a file, and of each column what is read ahead, a dictionary and a page."""
+        columns = len(self._columns.used)
+        column = _buffer_bytes(columns) + min(self._column_bytes, 2 * PAGE_BYTES)
+        return self._meta_bytes + int(ALLOCATED * columns * column) + 2 * BATCH_BYTES
 
     def _row_bytes(self, names: list[str]) -> int:
         """Bytes of a decoded row, about."""
@@ -68,7 +71,7 @@ class ParquetDataset(FilesDataset):
             opened = pq.ParquetFile(
                 source,
                 pre_buffer=False,
-                buffer_size=BUFFER_BYTES,
+                buffer_size=_buffer_bytes(len(names)),
                 read_dictionary=text,
                 page_checksum_verification=True,
             )
@@ -77,3 +80,7 @@ class ParquetDataset(FilesDataset):
             for batch in opened.iter_batches(wanted, row_groups=left, columns=names):
                 yield at, batch
                 at += batch.num_rows
+
+
+def _buffer_bytes(n_columns: int) -> int:
+    return max(LEAST_BUFFER, min(BUFFER_BYTES, ALL_BUFFERS // max(1, n_columns)))
