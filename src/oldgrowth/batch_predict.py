@@ -56,7 +56,7 @@ class Needs:
     def with_reading(self, dataset: Dataset, n_carried: int = 0) -> Needs:
         """These, and what reading the dataset takes."""
         read_row = _BATCHES_AT_ONCE * (4 * dataset.n_features + _ROW_BYTES + n_carried * _CARRIED_BYTES)
-        reading = READING_BYTES // 2 + (dataset.reading_bytes or READING_BYTES // 2)
+        reading = READING_BYTES + dataset.reading_bytes
         return replace(self, row=self.row + read_row, held=self.held + reading, n_rows=dataset.n_rows)
 
 

@@ -17,8 +17,8 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([KMGT]I?)?B?\s*", re.IGNORECASE)
 # What is taken when nothing is said, of what is free.
 _AUTO_SHARE = 0.8
-# What libraries hold that read files, as long as it is not known.
-READING_BYTES = 96 * 2**20
+# What libraries hold that read files, beside what a dataset knows of.
+READING_BYTES = 24 * 2**20
 
 
 def size_of(name: str, value: Any, whole: int) -> int:

@@ -12,10 +12,8 @@ from .datasets.base import Batch, Dataset
 from .datasets.labels import CodedLabels
 from .errors import DataError
 from .labels import LabelCoder
+from .memory import READING_BYTES
 from .training_rows import Chunk, Place, TrainingRows
-
-# What libraries hold that read files, beside what the dataset knows of.
-_READING_BYTES = 24 * 2**20
 
 
 class StreamedRows(TrainingRows):
@@ -68,7 +66,7 @@ class StreamedRows(TrainingRows):
 
     @property
     def reading_bytes(self) -> int:
-        return _READING_BYTES + self._dataset.reading_bytes
+        return READING_BYTES + self._dataset.reading_bytes
 
     def limit_labels(self, most_bytes: int) -> None:
         if self._coder is not None:

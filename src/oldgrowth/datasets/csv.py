@@ -31,6 +31,10 @@ from .table_files import FilesDataset
 
 EXTENSIONS = tuple(end + packed for end in (".csv", ".tsv") for packed in ("", ".gz", ".bz2", ".zst"))
 BLOCK_BYTES = 1 << 22
+# Blocks that are read, parsed and converted at a time, beside two for each thread of Arrow's, of which more
+# than so many have nothing to do.
+BLOCKS_AT_ONCE, MOST_THREADS = 18, 16
+UNPACKED = 8  # times the bytes of a file, at most, that its blocks take in all of these forms
 ROW = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
 MOST_EXPLAINED = 20  # columns of text whose first text is looked for: each takes a pass over the file
 COLUMN = re.compile(r"In CSV column #(\d+): ")
@@ -60,6 +64,13 @@ class CSVDataset(FilesDataset):
         unknown = [name for name in self._options.types if name not in known]
         if unknown:
             raise MissingColumnError(unknown, self._where, self._schema.names)
+
+    @property
+    def reading_bytes(self) -> int:
+        """Blocks of a file in all the forms that they take, or all of a small one."""
+        blocks = BLOCKS_AT_ONCE + 2 * min(pa.cpu_count(), MOST_THREADS)
+        packed = any(self._codecs.values())
+        return blocks * BLOCK_BYTES if packed else min(blocks * BLOCK_BYTES, UNPACKED * (self.nbytes or 0))
 
     def _look(self, file: SourceFile) -> tuple[pa.Schema, int | None]:
         self._sniff(file)
