@@ -8,7 +8,7 @@ EXPERIMENTS := trees_per_top balance top_trees small_data big_data billion rare_
 BUILD := -Cbuild-dir='build/{wheel_tag}'
 SOURCES := $(shell find cpp src -type f -not -name '*.pyc') CMakeLists.txt pyproject.toml
 
-.PHONY: demo test test-cpp test-python test-asan fuzz torture bench bench-scale sweep experiments experiments-quick lint format clean
+.PHONY: demo test test-cpp test-python test-asan fuzz torture torture-memory bench bench-scale sweep experiments experiments-quick lint format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/oldgrowth demo
@@ -43,6 +43,9 @@ torture: $(VENV)/.installed-dev
 	$(BIN)/python tests/torture/power_cut.py --cuts 100
 	$(BIN)/python tests/torture/damage.py --forgeries 300
 	$(BIN)/python tests/torture/faults.py
+
+torture-memory: $(VENV)/.installed-dev
+	$(BIN)/python tests/torture/memory_grid.py --named all --cases 100
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/compare.py $(if $(DATA),--data $(DATA))

@@ -104,6 +104,23 @@ void bind_rows(nb::module_& m) {
             return widths;
           },
           "Bytes that each feature takes, if no more values come.")
+      .def_prop_ro(
+          "bytes",
+          [](const Profile& self) {
+            std::size_t bytes = 0;
+            for (std::size_t f = 0; f < self.size(); ++f) bytes += self.feature(f).bytes();
+            return bytes;
+          },
+          "What it takes now.")
+      .def_prop_ro(
+          "codec_bytes",
+          [](const Profile& self) {
+            std::size_t bytes = 0;
+            for (std::size_t f = 0; f < self.size(); ++f)
+              if (!self.feature(f).is_wide()) bytes += RowCodec::bytes_of_feature(self.feature(f).distinct());
+            return bytes;
+          },
+          "What a codec of these values takes.")
       .def(
           "state",
           [](const Profile& self, std::size_t f) {
@@ -123,6 +140,8 @@ void bind_rows(nb::module_& m) {
       .def(nb::init<const Profile&>(), "profile"_a)
       .def_prop_ro("record_bytes", &RowCodec::record_bytes)
       .def_prop_ro("bytes", &RowCodec::bytes, "That the codec itself takes.")
+      .def_static("bytes_of_feature", &RowCodec::bytes_of_feature, "distinct"_a,
+                  "At most, for so many different values.")
       .def_prop_ro("widths",
                    [](const RowCodec& self) {
                      std::vector<int> widths;

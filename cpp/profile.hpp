@@ -19,6 +19,7 @@ class FeatureProfile {
   bool has_missing() const { return has_missing_; }
   bool is_wide() const { return wide_; }
   std::size_t distinct() const { return distinct_; }
+  std::size_t bytes() const { return integers_.size() * sizeof integers_[0] + hash_.size() * sizeof hash_[0]; }
   void restore(bool wide, bool missing);
   // The distinct values in ascending order; empty for a wide feature.
   std::vector<float> values() const;

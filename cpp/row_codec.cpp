@@ -98,6 +98,13 @@ RowCodec::RowCodec(const Profile& profile) : features_(profile.size()), lookups_
   }
 }
 
+std::size_t RowCodec::Lookup::slots_for(std::size_t values) { return std::bit_ceil(values + values / 3 + 2); }
+
+std::size_t RowCodec::bytes_of_feature(std::size_t distinct) {
+  return distinct * sizeof(float) + Lookup::slots_for(distinct) * (sizeof(std::uint32_t) + sizeof(std::uint16_t)) +
+         sizeof(FeatureCodec) + sizeof(Lookup);
+}
+
 std::size_t RowCodec::bytes() const {
   std::size_t bytes = features_.size() * (sizeof(FeatureCodec) + sizeof(Lookup));
   for (const FeatureCodec& codec : features_) bytes += codec.values.capacity() * sizeof(float);
@@ -116,7 +123,7 @@ RowCodec::Lookup::Lookup(const std::vector<float>& values) {
           static_cast<std::uint16_t>(c);
     return;
   }
-  const std::size_t size = std::bit_ceil(values.size() + values.size() / 3 + 2);
+  const std::size_t size = slots_for(values.size());
   bits.assign(size, kFreeSlot);
   codes.resize(size);
   for (std::size_t c = 0; c < values.size(); ++c) {

@@ -44,6 +44,8 @@ class RowCodec {
   std::size_t record_bytes() const { return record_bytes_; }
   // That the codec itself takes: values, and tables to find them.
   std::size_t bytes() const;
+  // At most, for a feature of so many different values.
+  static std::size_t bytes_of_feature(std::size_t distinct);
   const FeatureCodec& feature(std::size_t f) const { return features_[f]; }
 
   // Writes `n` records, `apart` bytes from one to the next, and a key for each row that is a hash of its
@@ -67,6 +69,7 @@ class RowCodec {
   struct Lookup {
     Lookup() = default;
     explicit Lookup(const std::vector<float>& values);
+    static std::size_t slots_for(std::size_t values);
 
     std::vector<std::uint16_t> by_integer;  // code of lowest + i
     std::int32_t lowest = 0;

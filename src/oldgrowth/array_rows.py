@@ -11,6 +11,7 @@ import numpy.typing as npt
 from . import _core
 from .datasets.base import FloatsOrBytes
 from .errors import InfiniteValueError
+from .mapped_input import MappedInput
 from .training_rows import Chunk, Place, Taken, TrainingRows
 
 # Rows that a fingerprint looks at.
@@ -54,6 +55,7 @@ class ArrayRows(TrainingRows):
         classes: npt.NDArray[Any] | None = None,
     ) -> None:
         self._x = x
+        self._mapped = MappedInput(x)
         self.n_features = int(x.shape[1])
         self.n_classes = n_classes
         self.classification = n_classes > 0
@@ -85,11 +87,13 @@ class ArrayRows(TrainingRows):
             else:
                 x, _ = as_float32(part, numbers, self.names)
             weights = None if self.weights is None else self.weights[first:last]
+            self._mapped.give_back()
             yield Chunk(first, x, self.targets[first:last], weights, last)
 
     def take(self, rows: npt.NDArray[np.uint32]) -> Taken:
         places = rows if self.kept is None else self.kept[rows]
         x = np.ascontiguousarray(self._x[places], dtype=np.float32)
+        self._mapped.give_back()
         return Taken(x, self.targets[rows], None if self.weights is None else self.weights[rows])
 
     def whole_targets(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64] | None]:

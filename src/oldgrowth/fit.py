@@ -76,7 +76,9 @@ def fit_forest(
     refuse_at_start(planner, rows, limits)
     if limits.memory_given:
         return_memory_when_freed()
-    widest = Sizes.of(expected, rows, rows.n_rows or 1, Widths.widest(rows.n_features), weighted=True)
+    widest = Sizes.of(
+        expected, rows, rows.n_rows or 1, Widths.widest(rows.n_features, rows.n_rows or 1), weighted=True
+    )
     first_pass = MemoryModel(expected, widest, limits)
     chunk_rows = chunk_rows_for(first_pass)
     if limits.memory_given:
@@ -105,8 +107,8 @@ def fit_forest(
             sampled = sample(rows, expected, pool, progress, space, kept_bytes, outlook.look)
         n = sampled.facts.n_rows
         plan = planner.plan(sampled.facts, rows.classes)
-        widths = Widths.of(sampled.codec.widths)
-        sizes = Sizes.of(plan, rows, n, widths, sampled.facts.weighted, sampled.codec.bytes)
+        widths = Widths.of(sampled.codec.widths, codec=sampled.codec.bytes)
+        sizes = Sizes.of(plan, rows, n, widths, sampled.facts.weighted)
         model = MemoryModel(plan, sizes, limits)
         means = choose_means(model, recorder.report.stages[0].peak_memory)
         plan = replace(plan, chunk_size=means.chunk_rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass, replace
 
+from . import _core
 from .checkpoint_dir import bytes_used
 from .disk_plan import DiskNeeds
 from .errors import DiskTooSmallError, ParameterError
@@ -16,6 +17,7 @@ from .limits import Limits
 from .memory import human_bytes, resident_memory
 from .memory_model import (
     FEWEST_KEYS,
+    MOST_CODES,
     SMALLEST_CHUNK,
     SMALLEST_GROUP,
     WRITE_BUFFERS,
@@ -81,24 +83,27 @@ class Outlook:
     def __init__(self, planner: Planner, rows: TrainingRows, limits: Limits) -> None:
         self._planner, self._rows, self._limits = planner, rows, limits
 
-    def look(self, n_rows: int, n_classes: int, widths: list[int], weighted: bool) -> None:
+    def look(self, n_rows: int, n_classes: int, profile: _core.Profile, weighted: bool) -> None:
         """As `check`, for a first pass that has come so far."""
-        self.check(n_rows, n_classes, Widths.of(widths), weighted)
+        widths = Widths.of(profile.widths(), profile.bytes, profile.codec_bytes)
+        self.check(n_rows, n_classes, widths, weighted)
 
     def check(self, n_rows: int, n_classes: int, widths: Widths, weighted: bool) -> None:
         """So many rows and classes there are at least, and as wide as this the rows are at least."""
         models = [
             self._model(n, n_classes, w, weighted)
             for n in self._numbers_of_rows(n_rows)
-            for w in self._widths(widths)
+            for w in self._widths(widths, n)
         ]
-        # The one that needs least is the one that is certain.
-        least, model = min(((least_limit(model), model) for model in models), key=lambda pair: pair[0])
-        model.refuse_below(least)
+        # The one that needs least is certain; the one that needs most will do.
+        limits = [least_limit(model) for model in models]
+        models[0].refuse_below(min(limits), named=max(limits))
 
     def _model(self, n_rows: int, n_classes: int, widths: Widths, weighted: bool) -> MemoryModel:
         facts = Facts(n_rows, self._rows.n_features, n_classes, widths.record)
         plan = self._planner.expected(facts)
+        if n_rows > MOST_CODES:  # features of many values may turn out to be ranked
+            widths = replace(widths, codec=0)
         return MemoryModel(plan, Sizes.of(plan, self._rows, n_rows, widths, weighted), self._limits)
 
     def _numbers_of_rows(self, at_least: int) -> list[int]:
@@ -106,10 +111,12 @@ class Outlook:
             return [self._rows.n_rows]
         return [at_least, max(at_least, AUTO_ONE_BUCKET + 1)]  # more rows have smaller buckets
 
-    def _widths(self, at_least: Widths) -> list[Widths]:
+    def _widths(self, at_least: Widths, n_rows: int) -> list[Widths]:
         """As narrow as can be, as wide as can be, and where buckets have the fewest rows."""
         n = self._rows.n_features
-        widest = Widths.narrowest(n) if self._rows.are_bytes else Widths.widest(n)
+        widest = Widths.widest(n, n_rows)
+        if self._rows.are_bytes or widest.record < at_least.record:
+            widest = at_least
         turn = AUTO_BUCKET_BYTES // AUTO_BUCKET_SIZES[0]
         found = [at_least, widest]
         if at_least.record < turn < widest.record:

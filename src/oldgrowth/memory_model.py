@@ -38,6 +38,8 @@ _BLOCK_INDEX = 96
 WRITE_BUFFERS = 2 * 8 * 2**20
 SMALLEST_GROUP = 2 * 2**20
 SMALLEST_CHUNK = 256
+# Values of a feature that codes of two bytes hold.
+MOST_CODES = 65_535
 # Different rows of a bucket that is one leaf, of which it is remembered how many copies there are.
 FEWEST_KEYS = 2**17
 
@@ -64,12 +66,11 @@ class Sizes:
     tree_rows: int  # that each tree is grown on
     bucketed: bool  # all rows go to buckets
     reading: int  # bytes that reading the source takes beside the chunks
-    codec: int  # bytes that the codec itself takes
+    profile: int  # bytes that knowing the values of features takes in the first pass
+    codec: int  # and after it
 
     @staticmethod
-    def of(
-        plan: Plan, rows: TrainingRows, n_rows: int, widths: Widths, weighted: bool, codec: int = 0
-    ) -> Sizes:
+    def of(plan: Plan, rows: TrainingRows, n_rows: int, widths: Widths, weighted: bool) -> Sizes:
         return Sizes(
             n_rows=n_rows,
             n_features=rows.n_features,
@@ -87,7 +88,8 @@ class Sizes:
             tree_rows=min(n_rows, plan.top_sample) if plan.subsets else n_rows,
             bucketed=not plan.subsets,
             reading=rows.reading_bytes,
-            codec=codec,
+            profile=widths.profile,
+            codec=widths.codec,
         )
 
     @property
@@ -98,22 +100,29 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Widths:
-    """Bytes of a row as the codec packs it, and how many of its features have more values than codes hold."""
+    """Bytes of a row as the codec packs it, how many of its features have more values than codes hold, and
+    what it takes to know the values of the others: in the first pass, and after it."""
 
     record: int
     ranked: int
+    profile: int = 0
+    codec: int = 0
 
     @staticmethod
     def narrowest(n_features: int) -> Widths:
         return Widths(n_features, 0)
 
     @staticmethod
-    def widest(n_features: int) -> Widths:
-        return Widths(4 * n_features, n_features)
+    def widest(n_features: int, n_rows: int) -> Widths:
+        """All values differ."""
+        if n_rows > MOST_CODES:
+            return Widths(4 * n_features, n_features)
+        profile, codec = (kind.bytes_of_feature(n_rows) for kind in (_core.Profile, _core.RowCodec))
+        return Widths(2 * n_features, 0, n_features * profile, n_features * codec)
 
     @staticmethod
-    def of(widths: list[int]) -> Widths:
-        return Widths(sum(widths), sum(width == 4 for width in widths))
+    def of(widths: list[int], profile: int = 0, codec: int = 0) -> Widths:
+        return Widths(sum(widths), sum(width == 4 for width in widths), profile, codec)
 
 
 @dataclass(frozen=True)
@@ -140,11 +149,10 @@ class MemoryModel:
 
     @property
     def profile(self) -> int:
-        """What the first pass learns of the values of each feature."""
-        most = min(self.sizes.n_rows, 2**16)
-        narrow = self.sizes.n_features - self.sizes.ranked
-        wide = self.sizes.ranked * _core.Profile.bytes_of_feature(most)
-        return wide + narrow * _core.Profile.bytes_of_feature(256)
+        """What the first pass learns of the values of each feature, and what is made of it."""
+        wide = self.sizes.ranked * _core.Profile.bytes_of_feature(MOST_CODES)
+        narrow = (self.sizes.n_features - self.sizes.ranked) * _core.Profile.bytes_of_feature(256)
+        return narrow + max(wide, self.sizes.profile + self.sizes.codec)
 
     def sampling(self, chunk_rows: int) -> int:
         """The first pass: chunks that are read ahead, made and looked at."""
@@ -318,13 +326,14 @@ class MemoryModel:
         fixed = self.limits.resident + _SLACK_BYTES + self.plan.n_jobs * _SLACK_OF_THREAD + planned
         return math.ceil(fixed / (1 - _SLACK_SHARE))
 
-    def refuse_below(self, least: int, way: str | None = None) -> None:
+    def refuse_below(self, least: int, way: str | None = None, named: int = 0) -> None:
+        """Refuse a limit below the least, and name one that will do."""
         if not (refuses and self.limits.memory_given and self.limits.memory < least):
             return
         if way is None and self.plan.subsets:
             way = f"{'Fewer trees or a' if self.plan.oob else 'A'} smaller subset_size needs less."
         way = way or "A smaller bucket_size or top_sample needs less."
-        raise MemoryLimitError(self.limits.memory, int(least * _ROUNDED_UP), way)
+        raise MemoryLimitError(self.limits.memory, int(max(least, named) * _ROUNDED_UP), way)
 
 
 # Chunks that are read, wait to be worked on, or are looked at.

@@ -123,7 +123,7 @@ class _Found:
 
     def tell(self, look: Look) -> None:
         if self._finder.n_rows:
-            look(self._finder.n_rows, self._finder.n_classes, self._profile.widths(), self._finder.weighted)
+            look(self._finder.n_rows, self._finder.n_classes, self._profile, self._finder.weighted)
 
     def save(self, checkpoint: Checkpoint, place: Place, complete: bool) -> None:
         if not checkpoint.active:
@@ -187,8 +187,8 @@ class _Found:
         return Sampled(self._rows, facts, codec, self.kept, end, self.trail)
 
 
-# Called with how many rows and classes there are at least, the bytes of each feature, if there are weights.
-Look = Callable[[int, int, list[int], bool], None]
+# Called with how many rows and classes there are at least, what is known of values, if there are weights.
+Look = Callable[[int, int, _core.Profile, bool], None]
 _Chooser = Callable[[Chunk], npt.NDArray[np.uint32]]
 
 

@@ -1,0 +1,37 @@
+"""Arrays of the caller that are mapped from a file: pages that were read count as memory of the process until
+they are given back."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+# Ways of mapping in which the file has all that was written: nothing is lost with a page.
+_SHARED = frozenset(("r", "r+", "w+"))
+
+
+class MappedInput:
+    """The file that an array is mapped from, if it is. Pages of a private mapping are never given back: they
+    may hold what the file does not."""
+
+    def __init__(self, array: npt.NDArray[np.generic]) -> None:
+        self._map = _map_of(array) if hasattr(mmap, "MADV_DONTNEED") else None
+
+    def give_back(self) -> None:
+        """Let the system take the pages that were read; they are read again when they are used."""
+        if self._map is not None and not self._map.closed:
+            self._map.madvise(mmap.MADV_DONTNEED)
+
+
+def _map_of(array: Any) -> mmap.mmap | None:
+    shared = False
+    while array is not None:
+        if isinstance(array, np.memmap):
+            shared = shared or array.mode in _SHARED
+        if isinstance(array, mmap.mmap):
+            return array if shared else None
+        array = getattr(array, "base", None)
+    return None
