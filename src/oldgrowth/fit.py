@@ -102,8 +102,9 @@ def fit_forest(
         rows.checked |= space.lasting  # arrays too may be others when a fit is taken up again
         expected = replace(expected, seed=planner.seed, chunk_size=chunk_rows)
         with recorder.stage("sample", rows.n_rows, rows.nbytes) as progress:
-            outlook = Outlook(planner, rows, limits)
             kept_bytes = max(0, first_pass.room(limits.resident)) // 8
+            work = kept_bytes + first_pass.chunks(chunk_rows, 1) + first_pass.slack
+            outlook = Outlook(planner, rows, limits, work)
             sampled = sample(rows, expected, pool, progress, space, kept_bytes, outlook.look)
         n = sampled.facts.n_rows
         plan = planner.plan(sampled.facts, rows.classes)

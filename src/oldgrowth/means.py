@@ -80,12 +80,17 @@ class GrowingRoom:
 class Outlook:
     """Refuses a limit as soon as it is certain that it will not do, whatever the rest of the data is like."""
 
-    def __init__(self, planner: Planner, rows: TrainingRows, limits: Limits) -> None:
+    def __init__(self, planner: Planner, rows: TrainingRows, limits: Limits, first_pass: int = 0) -> None:
         self._planner, self._rows, self._limits = planner, rows, limits
+        self._first_pass = first_pass  # bytes of chunks, of rows that are kept, and of slack
+        self._reading = rows.reading_bytes
 
     def look(self, n_rows: int, n_classes: int, profile: _core.Profile, weighted: bool) -> None:
         """As `check`, for a first pass that has come so far."""
         widths = Widths.of(profile.widths(), profile.bytes, profile.codec_bytes)
+        if not self._rows.random_access:  # reading may take more than the source could tell
+            grown = resident_memory() - self._limits.resident
+            self._reading = max(self._reading, grown - profile.bytes - self._first_pass)
         self.check(n_rows, n_classes, widths, weighted)
 
     def check(self, n_rows: int, n_classes: int, widths: Widths, weighted: bool) -> None:
@@ -104,7 +109,8 @@ class Outlook:
         plan = self._planner.expected(facts)
         if n_rows > MOST_CODES:  # features of many values may turn out to be ranked
             widths = replace(widths, codec=0)
-        return MemoryModel(plan, Sizes.of(plan, self._rows, n_rows, widths, weighted), self._limits)
+        sizes = Sizes.of(plan, self._rows, n_rows, widths, weighted)
+        return MemoryModel(plan, replace(sizes, reading=self._reading), self._limits)
 
     def _numbers_of_rows(self, at_least: int) -> list[int]:
         if self._rows.n_rows is not None:
