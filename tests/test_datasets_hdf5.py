@@ -10,7 +10,7 @@ import pytest
 
 from oldgrowth import open_dataset
 from oldgrowth.cli import run
-from oldgrowth.errors import MissingValuesError, OtherFilesError, ParameterError
+from oldgrowth.errors import ChangedSourceError, MissingValuesError, OtherFilesError, ParameterError
 
 ROWS, COLUMNS = 40, 3
 
@@ -141,3 +141,19 @@ def test_the_option_on_the_command_line(tmp_path, capsys):
 def test_the_option_is_true_or_false(tmp_path):
     with pytest.raises(ParameterError, match="external_files must be True or False"):
         open_dataset(write_external(tmp_path, ROWS), external_files="yes")
+
+
+@pytest.mark.parametrize("kind", ["virtual", "external"])
+def test_other_files_belong_to_the_fingerprint(tmp_path, kind):
+    other = tmp_path / ("part1.h5" if kind == "virtual" else "secret.bin")
+    if kind == "virtual":
+        write_part(other, 1)
+    path = write_virtual(tmp_path, ["part1.h5"]) if kind == "virtual" else write_external(tmp_path, ROWS)
+    data = open_dataset(path, external_files=True)
+    before = data.fingerprint()
+    assert {os.path.basename(file["path"]) for file in before["files"]} == {path.name, other.name}
+    list(data.batches(1000))
+    os.utime(other, ns=(1, 1))
+    with pytest.raises(ChangedSourceError, match=rf"{other.name}.*written to"):
+        list(data.batches(1000))
+    assert open_dataset(path, external_files=True).fingerprint() != before

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
+import tempfile
 import zipfile
 
 import h5py
@@ -13,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import oldgrowth
+from oldgrowth.datasets.parquet_footer import LARGE_FOOTER
 
 READ = """
 import pathlib, sys, oldgrowth
@@ -106,6 +109,29 @@ def test_how_large_record_batches_are(tmp_path):
             assert 15_000 < oldgrowth.open_dataset(path, "y").reading_bytes < 19_000
 
 
+def test_packed_columns_are_unpacked_where_a_fit_spills(tmp_path, monkeypatch):
+    x = np.asfortranarray(np.arange(60_000.0).reshape(20_000, 3))
+    np.savez_compressed(tmp_path / "a.npz", X=x, y=np.arange(20_000) % 2)
+    folders = []
+    made = tempfile.SpooledTemporaryFile
+    monkeypatch.setattr(
+        tempfile, "SpooledTemporaryFile", lambda size, dir: folders.append(dir) or made(size, dir=dir)
+    )
+    (tmp_path / "spill").mkdir()
+    data = oldgrowth.open_dataset(tmp_path / "a.npz")
+    oldgrowth.RandomForestClassifier(1, spill_dir=tmp_path / "spill").fit(data)
+    assert set(folders) == {str(tmp_path / "spill")}
+
+
+def test_an_archive_of_many_arrays_is_opened_once(tmp_path, monkeypatch):
+    np.savez(tmp_path / "a.npz", X=np.zeros((2, 2)), **{f"m{i}": np.zeros(2) for i in range(50)})
+    opened = []
+    real = zipfile.ZipFile.__init__
+    monkeypatch.setattr(zipfile.ZipFile, "__init__", lambda *a, **k: opened.append(1) or real(*a, **k))
+    data = oldgrowth.open_dataset(tmp_path / "a.npz", target="m3")
+    assert len(opened) <= 3 and "m49" in data._column_names()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_packed_columns_are_not_unpacked_in_memory(tmp_path):
     x = np.asfortranarray(np.random.default_rng(0).integers(0, 4, (6_000_000, 8), dtype=np.uint8))
@@ -121,14 +147,84 @@ def test_packed_columns_are_not_unpacked_in_memory(tmp_path):
     assert peak < 34 << 20  # of 48 MB
 
 
-def test_metadata_of_many_row_groups_counts(tmp_path):
-    table = pa.table({f"c{i}": np.zeros(2) for i in range(50)})
-    with pq.ParquetWriter(tmp_path / "a.parquet", table.schema) as writer:
-        for _ in range(100):
+def write_groups(path, groups, width):
+    table = pa.table(
+        {f"c{i}": np.zeros(2) for i in range(width)} | {"y": pa.array(["a", "b"], pa.large_string())}
+    )
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for _ in range(groups):
             writer.write_table(table)
-    size = pq.read_metadata(tmp_path / "a.parquet").serialized_size
-    assert size > 300_000
-    assert oldgrowth.open_dataset(tmp_path / "a.parquet").reading_bytes > 9 * size
+    return path
+
+
+def test_metadata_of_many_row_groups_counts(tmp_path):
+    path = write_groups(tmp_path / "a.parquet", 100, 50)
+    assert 900 * 100 * 51 < oldgrowth.open_dataset(path, features=["c0"]).reading_bytes < 2e7
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_large_metadata_is_not_read_to_open_a_file_and_given_back_after_a_pass(tmp_path):
+    path = write_groups(tmp_path / "a.parquet", 400, 120)
+    meta = pq.read_metadata(path)
+    assert meta.serialized_size > LARGE_FOOTER
+    said, peak = in_a_process(
+        "data = oldgrowth.open_dataset(sys.argv[1], target='y'); print(data.n_rows)", path
+    )
+    assert said == "800" and peak < 12 << 20  # of 45 MB
+    code = """
+data = oldgrowth.open_dataset(sys.argv[1], target="y")
+for _ in range(3):
+    assert sum(batch.rows for batch in data.batches(100)) == 800
+    assert resident_memory() - begin < 30 << 20
+print(data.reading_bytes)
+"""
+    said, peak = in_a_process(code, path)
+    assert (40 << 20) < peak < int(said)
+
+
+def test_a_large_footer_is_opened_as_a_small_one(tmp_path, monkeypatch):
+    kinds = {
+        "d": pa.duration("s"),
+        "l": pa.large_string(),
+        "t": pa.timestamp("us", "UTC"),
+        "n": pa.list_(pa.int8()),
+    }
+    values = {"n": [[1], [2]], "l": ["u", "v"]}
+    columns = {name: pa.array(values.get(name, [1, 2]), kind) for name, kind in kinds.items()}
+    columns |= {
+        "c": pa.array(["x", "y"]).dictionary_encode(),
+        "a": pa.array([1.0, None]),
+        "\u00fc": [True, False],
+    }
+    for i, options in enumerate([{}, {"version": "1.0"}, {"store_schema": False}]):
+        path = tmp_path / f"{i}.parquet"
+        pq.write_table(pa.table(columns), path, row_group_size=1, **options)
+        seen = []
+        for large in (1 << 22, 0):
+            monkeypatch.setattr("oldgrowth.datasets.parquet.LARGE_FOOTER", large)
+            data = oldgrowth.open_dataset(path, target="c", features=["a"])
+            seen.append((data._schema, data.n_rows, next(batch.x.tolist() for batch in data.batches(1))))
+        assert seen[0] == seen[1]
+
+
+def test_a_large_footer_that_is_damaged(tmp_path, monkeypatch):
+    path = write_groups(tmp_path / "a.parquet", 3, 3)
+    whole = path.read_bytes()
+    monkeypatch.setattr("oldgrowth.datasets.parquet.LARGE_FOOTER", 0)
+    begin = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    for at in range(begin, len(whole), 7):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        with contextlib.suppress(oldgrowth.errors.OldgrowthError):
+            list(oldgrowth.open_dataset(path, target="y").batches(10))
+
+
+def test_predictions_count_what_reading_takes(tmp_path):
+    path = write_groups(tmp_path / "a.parquet", 3, 3)
+    data = oldgrowth.open_dataset(path, target="y")
+    forest = oldgrowth.RandomForestClassifier(1).fit(data)
+    data._meta_bytes = 10**12
+    with pytest.raises(oldgrowth.errors.MemoryLimitError):
+        forest.predict(data)
 
 
 def test_chunks_of_hdf5_count(tmp_path):

@@ -95,6 +95,32 @@ def test_texts_in_different_files_and_batches(tmp_path):
         fitted(tmp_path, target="y")
 
 
+@pytest.mark.parametrize(
+    "labels", [["007", "7", "8"], ["7"] * 30_000 + ["8", "007"], ["8", "007", "07", "7"]]
+)
+def test_labels_that_are_scored(tmp_path, labels, capsys):
+    forest = fitted(csv(tmp_path, ["7", "8", "8"], "train.csv"), target="y")
+    path, model = csv(tmp_path, labels), tmp_path / "m.forest"
+    data = open_dataset(path, target="y")
+    for use in (forest.score, lambda data: oldgrowth.plot.confusion(forest, data)):
+        with pytest.raises(SameNumberError, match=r"are the same number \(row \d+ of .*a\.csv\)"):
+            use(data)
+    forest.save(model)
+    assert run(["evaluate", str(model), str(path), "--target", "y"]) != 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "are the same number" in said and "--type y=string" in said
+    apart = open_dataset(path, target="y", types={"y": "string"})
+    texts = fitted(path, target="y", types={"y": "string"})
+    assert texts.score(apart) > 0.9
+    with pytest.raises(SameNumberError):
+        texts.score(data)
+
+
+def test_labels_that_are_scored_and_spelled_in_one_way(tmp_path):
+    path = csv(tmp_path, ["007", "008", "008"])
+    assert fitted(path, target="y").score(open_dataset(path, target="y")) == 1.0
+
+
 def test_a_regression_does_not_mind(tmp_path):
     path = csv(tmp_path, ["007", "7.0", "07", BIG * 64])
     forest = RandomForestRegressor(2, bootstrap=False).fit(open_dataset(path, target="y"))

@@ -24,7 +24,7 @@ from .batch_predict import (
     plan_batches,
     targets_of,
 )
-from .checks import hard_votes, verbosity
+from .checks import hard_votes, path_of, verbosity
 from .datasets.base import Batch, Dataset
 from .datasets.labels import kept_apart
 from .errors import DataError
@@ -32,7 +32,7 @@ from .exportable import Exportable
 from .fit import Fitted, fit_forest
 from .forest import Forest
 from .inputs import check_numbers, check_target, explained, refuse_other_sources
-from .labels import class_numbers, numbers_of
+from .labels import ScoredSpellings, class_numbers, numbers_of
 from .limits import limits_of
 from .memory import check_memory_limit, memory_limit_of
 from .narrow_frame import narrow_frame
@@ -47,6 +47,7 @@ from .scores import Errors, refuse_other_kinds
 from .streamed_rows import StreamedRows
 from .system_limits import clear_about_limits
 from .training_rows import TrainingRows
+from .workspace import nearest_existing
 
 # For scikit-learn's validation: numbers stay in the type they have, and missing ones are welcome.
 _AS_IT_IS: dict[str, Any] = {"dtype": "numeric", "ensure_all_finite": False}
@@ -202,6 +203,8 @@ class _ForestBase(Exportable, BaseEstimator):
             self.feature_names_in_ = np.array(dataset.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+        if self.spill_dir is not None:
+            dataset = dataset.unpacked_in(nearest_existing(path_of("spill_dir", self.spill_dir)))
         return StreamedRows(dataset, classification)
 
     def _fit_rows(self, rows: TrainingRows, classification: bool, callback: Callback | None) -> Fitted:
@@ -315,7 +318,9 @@ class Classifier(ClassifierMixin, _ForestBase):
         _refuse_with_a_dataset(y, sample_weight)
         right = total = 0.0
         classes = {label: i for i, label in enumerate(self.classes_.tolist())}
+        spellings = ScoredSpellings(X.target, self.classes_)
         for batch, means in self._predicted(X):
+            spellings.check(batch)
             weights = np.ones(len(means)) if batch.weights is None else batch.weights
             labels = targets_of(batch, X)
             refuse_other_kinds(labels, self.classes_)

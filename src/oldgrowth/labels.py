@@ -139,6 +139,22 @@ class Spellings:
             raise SameNumberError(self._column, self.odd[number], _plain(number), row, batch.where_of(row))
 
 
+class ScoredSpellings:
+    """Refuses labels that are scored as a fit would: two texts that are one number."""
+
+    def __init__(self, column: str | None, classes: npt.NDArray[Any]) -> None:
+        self._spellings = Spellings(column or "y")
+        self._classes = set(classes.tolist())
+        self._seen: set[Any] = set()  # those of the classes that occurred
+
+    def check(self, batch: Batch) -> None:
+        if batch.y is None or isinstance(batch.y, CodedLabels):
+            return
+        self._spellings.check(batch, self._seen)
+        if len(self._seen) < len(self._classes):
+            self._seen.update(self._classes.intersection(told_apart(batch.y)[0].tolist()))
+
+
 def _plain(number: float) -> str:
     return f"{number:.0f}" if isinstance(number, float) else str(number)
 

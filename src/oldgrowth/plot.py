@@ -17,6 +17,7 @@ from .batch_predict import targets_of
 from .datasets.base import Dataset
 from .errors import DataError, MissingExtraError, NoBucketRowsError, ParameterError
 from .fitted_models import drawable, feature_names, forest_in
+from .labels import ScoredSpellings
 from .report import KEPT_BUCKETS, quantiles_of_buckets
 from .scores import MOST_IN_MATRIX, Confusion, refuse_other_kinds
 from .tree_layout import TreeLayout, lay_out
@@ -333,7 +334,9 @@ def _confusion(model: Any, X: Any, y: Any) -> Confusion:
             raise DataError(
                 f"A {type(model).__name__} does not predict datasets: give X and y as arrays or data frames."
             )
+        spellings = ScoredSpellings(X.target, forest.classes_)
         for batch, means in forest._predicted(X):
+            spellings.check(batch)
             labels = targets_of(batch, X)
             refuse_other_kinds(labels, forest.classes_)
             counted.add(labels, means.argmax(axis=1))

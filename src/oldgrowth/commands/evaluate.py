@@ -18,6 +18,7 @@ from ..batch_predict import Needs
 from ..datasets.base import Batch
 from ..datasets.labels import CodedLabels
 from ..errors import DataError
+from ..labels import ScoredSpellings
 from ..model_file import load_for_prediction
 from ..scores import Confusion, Errors
 from ..text import counted
@@ -43,8 +44,11 @@ def run_evaluate(
     data = source.open_for(model, target, features)
     predictor = predictor_for(model, work, data, Needs(8 * model.forest_.n_outputs, _SCORED_BYTES))
     scored: Any = Confusion(model.classes_) if hasattr(model, "classes_") else Errors()
+    spellings = ScoredSpellings(data.target, getattr(model, "classes_", np.empty(0)))
     with closing(shown_batches("evaluate", data, predictor.plan.rows, (), work)) as batches:
         for batch, means in predictor.of_batches(batches):
+            if isinstance(scored, Confusion):
+                spellings.check(batch)
             _add(scored, batch, means)
     if isinstance(scored, Confusion) and scored.unknown_rows == scored.rows > 0:
         raise DataError(

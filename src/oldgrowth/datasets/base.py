@@ -9,6 +9,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -187,6 +188,10 @@ class Dataset(ABC):
         """Memory that reading takes beside batches and what readers usually hold, as far as it is known
         without reading."""
         return 0
+
+    def unpacked_in(self, directory: Path) -> Dataset:
+        """The same rows; what has to be unpacked to be read goes to temporary files in this directory."""
+        return self
 
     @property
     def _where(self) -> str:

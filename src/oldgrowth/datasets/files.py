@@ -25,8 +25,12 @@ from ..errors import (
 from ..system_limits import limit_error
 from .walking import Chosen, check_regular, match, partition_of, split_glob, walk
 
-# What readers of files raise; a RuntimeError is that of zipfile and h5py for damaged structures.
-READ_ERRORS = (OSError, EOFError, RuntimeError, pa.ArrowException, zipfile.BadZipFile, zlib.error)
+# What readers of files raise; a RuntimeError is that of zipfile and h5py for damaged structures, an error of
+# decoding that of pyarrow for damaged names.
+READ_ERRORS = (
+    *(OSError, EOFError, RuntimeError, UnicodeDecodeError),
+    *(pa.ArrowException, zipfile.BadZipFile, zlib.error),
+)
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,7 @@ def _find(path: str, extensions: Sequence[str]) -> list[SourceFile]:
         root, found = _find_local(path, extensions)
     if not found:
         raise NoDataError(repr(path), "no file matches")
-    return [_with_partition(_seen(name, system), name[len(root) :]) for name in sorted(found)]
+    return [_with_partition(seen_now(name, system), name[len(root) :]) for name in sorted(found)]
 
 
 def _find_local(path: str, extensions: Sequence[str]) -> tuple[str, list[str]]:
@@ -188,7 +192,8 @@ def _remote(path: str) -> tuple[Any, str]:
     return (None if local else system), inner
 
 
-def _seen(path: str, system: Any) -> SourceFile:
+def seen_now(path: str, system: Any = None) -> SourceFile:
+    """A file with its size and time."""
     size, stamp = stamp_of(path, system)
     return SourceFile(path, system, size, stamp)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from ..errors import (
 from .base import Dataset
 from .columns import AllBut, choose_columns
 from .files import SourceFile
-from .hdf5_storage import check_storage, is_elsewhere
+from .hdf5_storage import StorageCheck, is_elsewhere
 from .matrix import Beside, MatrixDataset
 from .numpy_files import beside, member_of, single
 from .rows import Reader, Rows
@@ -45,8 +46,12 @@ class H5Rows:
         self.reading_bytes = 2 * source.chunk_bytes.get(path, 0)  # packed and unpacked, or copied
         self.dtype = np.dtype(object) if is_text(source.types[path]) else source.types[path]
 
+    @property
+    def files(self) -> list[SourceFile]:
+        return self._source.files
+
     @contextmanager
-    def reader(self) -> Iterator[Reader]:
+    def reader(self, unpack_dir: Path | None = None) -> Iterator[Reader]:
         with self._source.opened() as h5:
             data = self._source.data(h5, self._path)
             yield lambda start, stop: read_rows(self.file, data, start, stop)
@@ -100,7 +105,11 @@ class HDF5Columns(TableDataset):
         return [("files", self._file.path), *super()._described()]
 
     def fingerprint(self) -> dict[str, Any]:
-        return {"kind": self.kind, "files": [self._file.described()], **self._roles()}
+        return {
+            "kind": self.kind,
+            "files": [file.described() for file in self._source.files],
+            **self._roles(),
+        }
 
 
 def open_hdf5(
@@ -150,6 +159,7 @@ class HDF5Source:
         self.types: dict[str, np.dtype[Any]] = {}
         self.chunk_bytes: dict[str, int] = {}  # of those that are stored in chunks, which are read whole
         self._elsewhere: set[str] = set()
+        self._others: dict[str, SourceFile] = {}
         with self.opened() as h5:
             self._look(h5)
         if not self.shapes:
@@ -187,8 +197,16 @@ class HDF5Source:
     def data(self, h5: Any, path: str) -> Any:
         data = h5[path]
         if path in self._elsewhere:
-            check_storage(self.file, h5, data, self._external_files)
+            storage = StorageCheck(self._external_files)
+            storage.check(self.file, h5, data)
+            for found, file in storage.files.items():
+                self._others.setdefault(found, file).check_unchanged()
         return data
+
+    @property
+    def files(self) -> list[SourceFile]:
+        """The file, and others that values of datasets in use are in."""
+        return [self.file, *self._others.values()]
 
     @contextmanager
     def opened(self) -> Iterator[Any]:
@@ -201,6 +219,8 @@ class HDF5Source:
             source = file.path if file.system is None else stack.enter_context(file.open())
             try:
                 yield stack.enter_context(h5py.File(source, "r"))
+                for other in self._others.values():
+                    other.check_unchanged()
             except KeyError as error:  # names are checked before: what is then not found is damaged
                 raise DamagedFileError(file.path, "HDF5", error) from error
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import MissingValuesError, OtherFilesError
-from .files import SourceFile
+from .files import SourceFile, seen_now
 
 DEEPEST = 8  # virtual datasets of virtual datasets
 
@@ -26,28 +26,68 @@ def is_elsewhere(plist: Any) -> bool:
     return plist.get_layout() == h5py.h5d.VIRTUAL or plist.get_external_count() > 0
 
 
-def check_storage(file: SourceFile, h5: Any, data: Any, allowed: bool, depth: int = 0) -> None:
-    """Refuse a dataset with values in other files, unless `allowed`, and one with values that are nowhere."""
-    import h5py
+class StorageCheck:
+    """Refuses datasets with values in other files, unless `allowed`, and those with values that are nowhere.
 
-    plist = data.id.get_create_plist()
-    where = f"{file.path} ({data.name.strip('/')})"
-    if plist.get_external_count():
-        _check_external(where, plist, data, allowed and file.system is None)
-    elif plist.get_layout() == h5py.h5d.VIRTUAL:
-        if depth == DEEPEST:
-            raise MissingValuesError(where, f"is a virtual dataset more than {DEEPEST} deep")
-        _check_mapped(where, plist, data.shape)
-        for source in _sources(plist):
-            _check_source(file, h5, where, source, allowed, depth)
+    `files` are the other files that were found, by path.
+    """
+
+    def __init__(self, allowed: bool) -> None:
+        self._allowed = allowed
+        self.files: dict[str, SourceFile] = {}
+
+    def check(self, file: SourceFile, h5: Any, data: Any, depth: int = 0) -> None:
+        import h5py
+
+        plist = data.id.get_create_plist()
+        where = f"{file.path} ({data.name.strip('/')})"
+        if plist.get_external_count():
+            if not self._allowed or file.system is not None:
+                raise OtherFilesError(where, os.fsdecode(plist.get_external(0)[0]))
+            for path in _check_external(where, plist, data):
+                self._found(path)
+        elif plist.get_layout() == h5py.h5d.VIRTUAL:
+            if depth == DEEPEST:
+                raise MissingValuesError(where, f"is a virtual dataset more than {DEEPEST} deep")
+            _check_mapped(where, plist, data.shape)
+            for source in _sources(plist):
+                self._check_source(file, h5, where, source, depth)
+
+    def _found(self, path: str) -> SourceFile:
+        if path not in self.files:
+            self.files[path] = seen_now(path)
+        return self.files[path]
+
+    def _check_source(
+        self, file: SourceFile, h5: Any, where: str, source: tuple[str, str, Any], depth: int
+    ) -> None:
+        """A part of a virtual dataset: it must be in the file that it names, which must be allowed."""
+        import h5py
+
+        name, path, part = source
+        if name == ".":
+            self.check(file, h5, _part(file, h5, where, path, part), depth + 1)
+            return
+        if not self._allowed or file.system is not None:
+            raise OtherFilesError(where, name)
+        found = next((path for path in _places(file.path, name) if os.path.isfile(path)), None)
+        if found is None:
+            raise MissingValuesError(where, f"takes values from {name}, which is not there")
+        other_file = self._found(found)
+        try:
+            with h5py.File(found, "r") as other:
+                self.check(other_file, other, _part(other_file, other, where, path, part), depth + 1)
+        except OSError as error:
+            raise MissingValuesError(
+                where, f"takes values from {found}, which cannot be read ({error})"
+            ) from error
 
 
-def _check_external(where: str, plist: Any, data: Any, allowed: bool) -> None:
+def _check_external(where: str, plist: Any, data: Any) -> Iterator[str]:
+    """The paths of external files, which must be as long as they are said to be."""
     import h5py
 
     parts = [plist.get_external(i) for i in range(plist.get_external_count())]
-    if not allowed:
-        raise OtherFilesError(where, os.fsdecode(parts[0][0]))
     left = data.size * data.dtype.itemsize
     for name, offset, size in parts:
         wanted = left if size == h5py.h5f.UNLIMITED else min(left, size)
@@ -56,6 +96,8 @@ def _check_external(where: str, plist: Any, data: Any, allowed: bool) -> None:
         if there < wanted:
             raise MissingValuesError(where, f"needs {wanted:,} bytes of {path}, which has {max(0, there):,}")
         left -= wanted
+        if wanted:
+            yield path
 
 
 def _check_mapped(where: str, plist: Any, shape: tuple[int, ...]) -> None:
@@ -91,33 +133,8 @@ def _sources(plist: Any) -> Iterator[tuple[str, str, Any]]:
         yield plist.get_virtual_filename(i), plist.get_virtual_dsetname(i), (space, count)
 
 
-def _check_source(
-    file: SourceFile, h5: Any, where: str, source: tuple[str, str, Any], allowed: bool, depth: int
-) -> None:
-    """A part of a virtual dataset: it must be in the file that it names, which must be allowed."""
-    import h5py
-
-    name, path, part = source
-    if name == ".":
-        _check_part(file, h5, where, path, part, allowed, depth)
-        return
-    if not allowed or file.system is not None:
-        raise OtherFilesError(where, name)
-    found = next((path for path in _places(file.path, name) if os.path.isfile(path)), None)
-    if found is None:
-        raise MissingValuesError(where, f"takes values from {name}, which is not there")
-    try:
-        with h5py.File(found, "r") as other:
-            _check_part(SourceFile(found), other, where, path, part, allowed, depth)
-    except OSError as error:
-        raise MissingValuesError(
-            where, f"takes values from {found}, which cannot be read ({error})"
-        ) from error
-
-
-def _check_part(
-    file: SourceFile, h5: Any, where: str, path: str, part: tuple[Any, int], allowed: bool, depth: int
-) -> None:
+def _part(file: SourceFile, h5: Any, where: str, path: str, part: tuple[Any, int]) -> Any:
+    """The dataset that a part of a virtual one is taken from."""
     import h5py
 
     data = h5.get(path)
@@ -131,7 +148,7 @@ def _check_part(
         beyond = len(last) != data.ndim or any(np.array(last) >= data.shape)
     if beyond:
         raise MissingValuesError(where, f"takes values beyond the end of {path} of {file.path}")
-    check_storage(file, h5, data, allowed, depth + 1)
+    return data
 
 
 def _places(path: str, name: str) -> Iterator[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -96,6 +98,8 @@ class MatrixPiece:
 class MatrixDataset(Dataset):
     """Rows of a matrix; its columns have names only if `features` gives them."""
 
+    _unpack_dir: Path | None = None
+
     def __init__(
         self,
         kind: str,
@@ -129,6 +133,11 @@ class MatrixDataset(Dataset):
     @property
     def reading_bytes(self) -> int:
         return max(part.reading_bytes for part in self._arrays())
+
+    def unpacked_in(self, directory: Path) -> MatrixDataset:
+        dataset = copy.copy(self)
+        dataset._unpack_dir = directory
+        return dataset
 
     def _arrays(self) -> list[Rows]:
         beside = [b.rows for b in (self._y, self._w) if b is not None and b.rows is not None]
@@ -216,7 +225,7 @@ class MatrixDataset(Dataset):
             others = [self._others[name] for name in carry if name in self._others]
             for part in [*self._arrays(), *others]:
                 if id(part) not in opened:
-                    opened[id(part)] = stack.enter_context(part.reader())
+                    opened[id(part)] = stack.enter_context(part.reader(self._unpack_dir))
             for first in range(start, total, step):
                 yield self._piece(opened, first, min(first + step, total), carry)
 
@@ -254,7 +263,7 @@ class MatrixDataset(Dataset):
             "target": self.target,
             "weight": self.weight,
         }
-        files = {part.file.path: part.file for part in self._arrays() if part.file is not None}
+        files = {file.path: file for part in self._arrays() for file in part.files}
         found["files"] = [file.described() for file in files.values()]
         found["crc"] = [_checksum(part) for part in self._arrays() if isinstance(part, MemoryRows)]
         return found

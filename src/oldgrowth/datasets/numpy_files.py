@@ -14,7 +14,7 @@ from .columns import AllBut
 from .files import SourceFile, find_files
 from .labels import kept_apart
 from .matrix import Beside, MatrixDataset
-from .rows import MemoryRows, NpyRows, NpzRows, npz_members
+from .rows import MemoryRows, NpyRows, Rows, npz_members
 from .sniffing import refuse_foreign_zip
 
 NPY = (".npy",)
@@ -48,23 +48,25 @@ def open_npz(files: list[SourceFile], target: Any, features: Any, weight: Any) -
     features = member_of(features, members)
     if not isinstance(features, str) and "X" not in members:
         raise NoMemberError(file.path, "member", members)
-    x = NpzRows(file, features if isinstance(features, str) else "X")
+    name = features if isinstance(features, str) else "X"
+    if name not in members:
+        raise MissingColumnError(name, file.path, members, "member")
+    x = members[name]
     width = x.shape[-1] if x.shape else 0
     if target is None and "y" in members:
         target = "y"
 
     def found(value: Any, role: str) -> Beside | None:
         if isinstance(value, str) and value in members:
-            return Beside(value, NpzRows(file, value))
+            return Beside(value, members[value])
         if isinstance(value, str) and not value.endswith(NPY):
             raise MissingColumnError(value, file.path, members, "member")
         return beside(value, role, width)
 
     y, w = found(target, "target"), found(weight, "weight")
     names = None if isinstance(features, str) else features
-    others = {name: NpzRows(file, name) for name in members}
-    carried = {name: rows for name, rows in others.items() if rows.shape == x.shape[:1]}
-    return MatrixDataset(".npz file", x, y, w, names, dict(carried))
+    carried: dict[str, Rows] = {name: rows for name, rows in members.items() if rows.shape == x.shape[:1]}
+    return MatrixDataset(".npz file", x, y, w, names, carried)
 
 
 def member_of(features: Any, members: Collection[str]) -> Any:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..memory import release_memory
 from .files import SourceFile
+from .parquet_footer import LARGE_FOOTER, footer_length, metadata_bytes, read_head
 from .table import labels_are_text
 from .table_files import FilesDataset
 
@@ -18,9 +20,9 @@ EXTENSIONS = (".parquet", ".pq", ".parq")
 # Read ahead for each column, and for all of them: what keeps a large row group out of memory.
 BUFFER_BYTES, ALL_BUFFERS, LEAST_BUFFER = 1 << 18, 1 << 25, 1 << 14
 PAGE_BYTES = 1 << 20  # of a column, unpacked: what writers make by default
-META_TIMES = 10  # what metadata takes in memory for each of its bytes in the file, measured
 ALLOCATED = 1.75  # times what was asked for: what Arrow's allocator takes for it
 BATCH_BYTES = 1 << 22  # decoded at a time, at most
+LARGE_METADATA = 1 << 24
 DECODED_CHUNKS = 8  # chunks decoded at a time: each time costs something for every column
 
 
@@ -30,22 +32,27 @@ class ParquetDataset(FilesDataset):
     kind = "Parquet"
 
     def __init__(self, files: list[SourceFile], target: Any, features: Any, weight: Any) -> None:
-        self._group_rows: dict[str, Any] = {}
         self._meta_bytes = self._column_bytes = 0
         super().__init__(files, target, features, weight)
 
     def _look(self, file: SourceFile) -> tuple[pa.Schema, int | None]:
+        """Metadata is not kept: it may be larger than the data in memory."""
         with closing(file.open_arrow()) as source:
-            opened = pq.ParquetFile(source)
-            meta = opened.metadata
-            counts = [meta.row_group(i).num_rows for i in range(meta.num_row_groups)]
-            if sum(counts) != meta.num_rows or min(counts, default=0) < 0:
-                raise pa.ArrowInvalid(f"its row groups have {sum(counts)} rows, the file {meta.num_rows}")
-            self._group_rows[file.path] = np.array(counts, dtype=np.int64)
-            self._meta_bytes = max(self._meta_bytes, META_TIMES * meta.serialized_size)
-            largest = max((meta.row_group(i).total_byte_size for i in range(meta.num_row_groups)), default=0)
-            self._column_bytes = max(self._column_bytes, largest // max(1, meta.num_columns))
-            return opened.schema_arrow.remove_metadata(), int(meta.num_rows)
+            length = footer_length(source)
+            if length > LARGE_FOOTER:
+                head = read_head(source, length)
+                opened, rows, groups = head.opened(), head.rows, head.groups
+                # Of row groups that are much alike; they may be packed.
+                largest = 4 * (file.size - length) // max(1, groups)
+            else:
+                opened = pq.ParquetFile(source)
+                meta = opened.metadata
+                rows, groups = sum(rows_of_groups(meta)), meta.num_row_groups
+                largest = max((meta.row_group(i).total_byte_size for i in range(groups)), default=0)
+            width = max(1, opened.metadata.num_columns)
+            self._meta_bytes = max(self._meta_bytes, metadata_bytes(length, groups * width))
+            self._column_bytes = max(self._column_bytes, largest // width)
+            return opened.schema_arrow.remove_metadata(), int(rows)
 
     @property
     def reading_bytes(self) -> int:
@@ -62,12 +69,8 @@ class ParquetDataset(FilesDataset):
     def _read(
         self, file: SourceFile, names: list[str], rows: int, skip: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        counts = self._group_rows[file.path]
-        ends = np.cumsum(counts)
-        group = int(np.searchsorted(ends, skip, side="right"))
-        at = int(ends[group - 1]) if group else 0
         text = [name for name in names if name == self.target and labels_are_text(self._schema, name)]
-        with closing(file.open_arrow()) as source:
+        with closing(file.open_arrow()) as source, released(self._meta_bytes):
             opened = pq.ParquetFile(
                 source,
                 pre_buffer=False,
@@ -75,11 +78,32 @@ class ParquetDataset(FilesDataset):
                 read_dictionary=text,
                 page_checksum_verification=True,
             )
+            ends = np.cumsum(rows_of_groups(opened.metadata), dtype=np.int64)
+            group = int(np.searchsorted(ends, skip, side="right"))
+            at = int(ends[group - 1]) if group else 0
             wanted = max(1024, min(DECODED_CHUNKS * rows, BATCH_BYTES // self._row_bytes(names)))
-            left = list(range(group, len(counts)))
+            left = list(range(group, len(ends)))
             for batch in opened.iter_batches(wanted, row_groups=left, columns=names):
                 yield at, batch
                 at += batch.num_rows
+            del opened
+
+
+def rows_of_groups(meta: pq.FileMetaData) -> list[int]:
+    counts = [meta.row_group(i).num_rows for i in range(meta.num_row_groups)]
+    if sum(counts) != meta.num_rows or min(counts, default=0) < 0:
+        raise pa.ArrowInvalid(f"its row groups have {sum(counts)} rows, the file {meta.num_rows}")
+    return counts
+
+
+@contextmanager
+def released(metadata: int) -> Iterator[None]:
+    """Give large metadata back to the system when a file was read: malloc would keep its many pieces."""
+    try:
+        yield
+    finally:
+        if metadata > LARGE_METADATA:
+            release_memory()
 
 
 def _buffer_bytes(n_columns: int) -> int:

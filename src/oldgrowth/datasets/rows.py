@@ -7,14 +7,15 @@ import math
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import DamagedFileError, MissingColumnError, SpillFullError
+from ..errors import DamagedFileError, SpillFullError
 from .files import SourceFile
 
 SMALL_BYTES = 1 << 24  # that are unpacked in memory
@@ -33,7 +34,14 @@ class Rows(Protocol):
     @property
     def file(self) -> SourceFile | None: ...
 
-    def reader(self) -> AbstractContextManager[Reader]: ...
+    @property
+    def files(self) -> Sequence[SourceFile]:
+        """That file and others with values of it."""
+        ...
+
+    def reader(self, unpack_dir: Path | None = None) -> AbstractContextManager[Reader]:
+        """Large arrays that have to be unpacked to be read are put into this directory."""
+        ...
 
 
 def is_same_array(one: Rows, other: Rows) -> bool:
@@ -47,6 +55,7 @@ class MemoryRows:
     """An array in memory, or a memory map."""
 
     file = None
+    files = ()
     reading_bytes = 0
 
     def __init__(self, values: npt.NDArray[Any], where: str) -> None:
@@ -55,7 +64,7 @@ class MemoryRows:
         self.dtype = values.dtype
         self.where = where
 
-    def reader(self) -> AbstractContextManager[Reader]:
+    def reader(self, unpack_dir: Path | None = None) -> AbstractContextManager[Reader]:
         return nullcontext(lambda start, stop: self.values[start:stop])
 
 
@@ -66,7 +75,7 @@ class NpyRows:
     reading_bytes = 0
 
     def __init__(self, file: SourceFile) -> None:
-        self.file = file
+        self.file, self.files = file, [file]
         self.where = file.path
         with file.watched(self.kind), file.open() as source:
             self.shape, self._by_column, self.dtype = read_header(source, file.path)
@@ -74,7 +83,7 @@ class NpyRows:
         check_length(file.path, self._offset, self.shape, self.dtype, file.size)
 
     @contextmanager
-    def reader(self) -> Iterator[Reader]:
+    def reader(self, unpack_dir: Path | None = None) -> Iterator[Reader]:
         with self.file.watched(self.kind), self.file.open() as source:
             yield lambda start, stop: self._read(source, start, stop)
 
@@ -112,28 +121,24 @@ class NpzRows:
     kind = "a .npz file"
     reading_bytes = 0
 
-    def __init__(self, file: SourceFile, member: str) -> None:
-        self.file = file
-        self.where = f"{file.path} ({member})"
-        self._member = f"{member}.npy"
-        with file.watched(self.kind), file.open() as source, zipfile.ZipFile(source) as archive:
-            if self._member not in archive.namelist():
-                raise MissingColumnError(member, file.path, member_names(archive), "member")
-            with archive.open(self._member) as opened:
-                self.shape, self._by_column, self.dtype = read_header(opened, self.where)
-                offset = opened.tell()
-            size = archive.getinfo(self._member).file_size
-        check_length(self.where, offset, self.shape, self.dtype, size)
+    def __init__(self, file: SourceFile, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
+        self.file, self.files = file, [file]
+        self.where = f"{file.path} ({info.filename.removesuffix('.npy')})"
+        self._member = info.filename
+        with archive.open(info) as opened:
+            self.shape, self._by_column, self.dtype = read_header(opened, self.where)
+            offset = opened.tell()
+        check_length(self.where, offset, self.shape, self.dtype, info.file_size)
 
     @contextmanager
-    def reader(self) -> Iterator[Reader]:
+    def reader(self, unpack_dir: Path | None = None) -> Iterator[Reader]:
         with ExitStack() as stack:
             stack.enter_context(self.file.watched(self.kind))
             archive = stack.enter_context(zipfile.ZipFile(stack.enter_context(self.file.open())))
             source = stack.enter_context(archive.open(self._member))
             read_header(source, self.where)
             if self._by_column:
-                yield from self._by_columns(source)
+                yield from self._by_columns(source, unpack_dir)
                 return
             offset, width = source.tell(), math.prod(self.shape[1:]) * self.dtype.itemsize
 
@@ -147,28 +152,26 @@ class NpzRows:
 
             yield read
 
-    def _by_columns(self, source: Any) -> Iterator[Reader]:
+    def _by_columns(self, source: Any, unpack_dir: Path | None) -> Iterator[Reader]:
         """All rows of a column follow each other, and what is packed is read from front to back: unless it is
         small, it is unpacked to a temporary file."""
         size = math.prod(self.shape) * self.dtype.itemsize
-        with tempfile.SpooledTemporaryFile(SMALL_BYTES) as unpacked:
+        folder = tempfile.gettempdir() if unpack_dir is None else str(unpack_dir)
+        with tempfile.SpooledTemporaryFile(SMALL_BYTES, dir=folder) as unpacked:
             try:
                 shutil.copyfileobj(source, unpacked, 1 << 20)
             except OSError as error:
                 if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                     raise
-                folder = tempfile.gettempdir()
                 raise SpillFullError(folder, size, 0, shutil.disk_usage(folder).free) from error
             yield lambda start, stop: rows_of_columns(unpacked, 0, self.shape, self.dtype, (start, stop))
 
 
-def npz_members(file: SourceFile) -> list[str]:
+def npz_members(file: SourceFile) -> dict[str, NpzRows]:
+    """The arrays of a file by name; it is opened once for all."""
     with file.watched(NpzRows.kind), file.open() as source, zipfile.ZipFile(source) as archive:
-        return member_names(archive)
-
-
-def member_names(archive: zipfile.ZipFile) -> list[str]:
-    return [name.removesuffix(".npy") for name in archive.namelist()]
+        found = [info for info in archive.infolist() if info.filename.endswith(".npy")]
+        return {info.filename.removesuffix(".npy"): NpzRows(file, archive, info) for info in found}
 
 
 def read_header(source: Any, where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
