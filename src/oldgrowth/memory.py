@@ -23,7 +23,7 @@ READING_BYTES = 24 * 2**20
 
 def size_of(name: str, value: Any, whole: int) -> int:
     """Bytes from a number of them, a text like "2GB" or "512 MiB", or a share of `whole` as a float."""
-    if isinstance(value, str) and (match := _SIZE.fullmatch(value)):
+    if isinstance(value, str) and (match := _SIZE.fullmatch(value)) and float(match[1]) > 0:
         number, unit = match.groups()
         if not unit and "." in number and 0 < float(number) <= 1:  # a share, as the command line gives it
             return int(float(number) * whole)

@@ -66,3 +66,13 @@ TRIALS = [
     Trial("numpy numbers", fit(RandomForestClassifier, "max_depth", np.int64(3))),
     Trial("a share of features", fit(RandomForestClassifier, "max_features", np.float64(0.5))),
 ]
+TRIALS += [
+    Trial(
+        f"{name}={value!r} is no size",
+        lambda name=name, value=value: RandomForestClassifier(2, **{name: value}).fit(X, Y),
+        error=errors.ParameterError,
+        words=(name,),
+    )
+    for name in ("memory_limit", "spill_limit")
+    for value in ("0", "0MB", "0.0 GB", 0, 0.0, -1, -0.5, "-1GB")
+]
