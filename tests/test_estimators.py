@@ -465,7 +465,7 @@ def test_bad_data_is_refused() -> None:
         model.fit(x, np.stack([y, y], axis=1))
     with pytest.raises(ValueError, match="NaN"):
         model.fit(x, np.full(50, np.nan))
-    with pytest.raises(ValueError, match="Negative"):
+    with pytest.raises(ValueError, match="not negative"):
         model.fit(x, y, sample_weight=-np.ones(50))
     with pytest.raises(ValueError, match="non-zero"):
         model.fit(x, y, sample_weight=np.zeros(50))

@@ -203,7 +203,7 @@ def test_what_cannot_be_confused(model: RandomForestClassifier) -> None:
         plot.confusion(RandomForestRegressor(2).fit(x, np.arange(50)), x, y)
     with pytest.raises(DataError, match="y is missing"):
         plot.confusion(model, frame)
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="50 rows, but y has 49 values"):
         plot.confusion(model, frame, y[:-1])
 
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_X_y, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -31,7 +32,14 @@ from .errors import DataError
 from .exportable import Exportable
 from .fit import Fitted, fit_forest
 from .forest import Forest
-from .inputs import check_numbers, check_target, explained, refuse_other_sources
+from .inputs import (
+    check_numbers,
+    check_target,
+    check_weights,
+    explained,
+    refuse_other_sources,
+    targets_to_score,
+)
 from .labels import ScoredSpellings, class_numbers, numbers_of
 from .limits import limits_of
 from .memory import check_memory_limit, memory_limit_of
@@ -47,6 +55,7 @@ from .scores import Errors, refuse_other_kinds
 from .streamed_rows import StreamedRows
 from .system_limits import clear_about_limits
 from .training_rows import TrainingRows
+from .whole_names import check_whole_names, whole_names
 from .workspace import nearest_existing
 
 # For scikit-learn's validation: numbers stay in the type they have, and missing ones are welcome.
@@ -113,6 +122,7 @@ class _ForestBase(Exportable, BaseEstimator):
             )
         x = x if narrow is None else narrow
         check_numbers(x, X)
+        check_whole_names(X, getattr(self, "_whole_names", None))
         return x
 
     def _is_plain(self, X: Any) -> bool:
@@ -176,6 +186,7 @@ class _ForestBase(Exportable, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, numeric: bool
     ) -> tuple[npt.NDArray[np.generic], npt.NDArray[Any], npt.NDArray[np.float64] | None]:
         refuse_other_sources(X)
+        self._whole_names = whole_names(X)
         check_target(y, numeric)
         with explained("X", X):
             narrow = narrow_frame(X)
@@ -192,13 +203,14 @@ class _ForestBase(Exportable, BaseEstimator):
                 check_classification_targets(y)
         if sample_weight is None:
             return x, y, None
+        check_weights(sample_weight, len(x))
         with explained("sample_weight"):
             weights = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
         return x, y, None if np.all(weights == 1) else weights
 
     def _streamed(self, dataset: Dataset, y: Any, sample_weight: Any, classification: bool) -> StreamedRows:
         _refuse_with_a_dataset(y, sample_weight)
-        self.n_features_in_ = dataset.n_features
+        self.n_features_in_, self._whole_names = dataset.n_features, None
         if dataset.feature_names is not None:
             self.feature_names_in_ = np.array(dataset.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
@@ -309,12 +321,13 @@ class Classifier(ClassifierMixin, _ForestBase):
         check_is_fitted(self, "forest_")
         if not isinstance(X, Dataset):
             y = kept_apart(_given(y, "labels"))
+            predicted = self.predict(X)
+            y = targets_to_score(y, sample_weight, len(predicted), numeric=False)
             refuse_other_kinds(y, self.classes_)
-            if self.classes_.dtype == object and len(y) == len(X):
+            if self.classes_.dtype == object or y.dtype == object:
                 # scikit-learn would give all texts the width of the longest.
-                hit = np.asarray(y, dtype=object).reshape(-1) == self.predict(X)
-                return float(np.average(hit, weights=sample_weight))
-            return float(super().score(X, y, sample_weight))
+                return float(np.average(y.astype(object) == predicted, weights=sample_weight))
+            return float(accuracy_score(y, predicted, sample_weight=sample_weight))
         _refuse_with_a_dataset(y, sample_weight)
         right = total = 0.0
         classes = {label: i for i, label in enumerate(self.classes_.tolist())}
@@ -323,7 +336,7 @@ class Classifier(ClassifierMixin, _ForestBase):
             spellings.check(batch)
             weights = np.ones(len(means)) if batch.weights is None else batch.weights
             labels = targets_of(batch, X)
-            refuse_other_kinds(labels, self.classes_)
+            refuse_other_kinds(labels, self.classes_, batch.first_row)
             hit = numbers_of(labels, classes) == means.argmax(axis=1)
             right, total = right + float(weights[hit].sum()), total + float(weights.sum())
         if total == 0:
@@ -375,7 +388,9 @@ class Regressor(RegressorMixin, _ForestBase):
         check_is_fitted(self, "forest_")
         if not isinstance(X, Dataset):
             refuse_other_kinds(_given(y, "values"))
-            return float(super().score(X, y, sample_weight))
+            predicted = self.predict(X)
+            y = targets_to_score(y, sample_weight, len(predicted), numeric=True)
+            return float(r2_score(y, predicted, sample_weight=sample_weight))
         _refuse_with_a_dataset(y, sample_weight)
         errors = Errors()
         for batch, means in self._predicted(X):

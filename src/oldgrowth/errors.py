@@ -313,6 +313,17 @@ class UnclosedQuoteError(DataError):
         )
 
 
+_MOST_CORRECTED = 3  # names that are not there for which those that are there are searched
+_MOST_COMPARED = 2_000  # names that one is compared with
+
+
+def _nearest(text: str, names: Sequence[str]) -> list[str]:
+    """Names like this one, among those of about its length; each comparison takes time."""
+    likely = [name for name in names if abs(len(name) - len(text)) <= 2 + len(text) // 3]
+    likely.sort(key=lambda name: name[:1] != text[:1])
+    return get_close_matches(text, likely[:_MOST_COMPARED], n=3)
+
+
 class MissingColumnError(DataError):
     """Columns were asked for that are not there."""
 
@@ -321,8 +332,8 @@ class MissingColumnError(DataError):
     ) -> None:
         missing = list(wanted) if isinstance(wanted, list | tuple) else [wanted]
         names = list(columns)
-        texts = [str(name) for name in missing]
-        close = [name for text in texts for name in get_close_matches(text.strip(), names, n=3)]
+        texts = [str(name) for name in missing[:_MOST_CORRECTED]]
+        close = [name for text in texts for name in _nearest(text.strip(), names)]
         close += [name for name in names if name.strip() in texts and name not in close]
         near = " or ".join(repr(name) for name in dict.fromkeys(close))
         hint = f"Its {what}s are {listed(names)}."

@@ -11,12 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import column_or_1d
 
 from .datasets.arguments import ELSEWHERE, library_of
 from .errors import DataError, NotNumbersError, OldgrowthError
 from .surface import short
+from .text import counted
 
 _VALUES = re.compile(r"(:\s*array=.*?\.\s*(?=Reshape)|\n\[.*\]\s*)", re.DOTALL)  # that scikit-learn prints
+
+_LENGTHS = re.compile(r"inconsistent numbers of samples: \[(\d+), (\d+)\]")
 
 
 def refuse_other_sources(X: Any) -> None:
@@ -73,12 +77,59 @@ def check_target(y: Any, numeric: bool) -> None:
         raise DataError(f"y={short(y)} is not possible: y must have a value for each row{name}.")
     with explained("y"):
         values = np.asarray(y)
+    if values.dtype.kind == "f":
+        _refuse_missing(values.reshape(-1), numeric)
     if values.ndim == 0 or values.dtype.kind not in "OUSTmM":
         return
     if numeric:
         _refuse_text(values.reshape(-1))
     elif values.dtype.kind == "O":
         _refuse_mixture(values.reshape(-1))
+        _refuse_odd_labels(values.reshape(-1))
+
+
+def check_length(y: Any, n_rows: int, name: str = "y") -> None:
+    """Refuse what has not one value for each row."""
+    found = np.shape(y)[0] if np.ndim(y) else 1
+    if found != n_rows:
+        raise DataError(f"X has {counted(n_rows, 'row')}, but {name} has {counted(found, 'value')}.")
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> None:
+    """Refuse weights that are missing, negative or infinite, or too few."""
+    with explained("sample_weight"):
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim != 1:
+        return  # one number for all rows; scikit-learn tells of other shapes
+    check_length(weights, n_rows, "sample_weight")
+    good = np.isfinite(weights) & (weights >= 0)
+    if not good.all():
+        row = int(np.argmin(good))
+        raise DataError(
+            f"sample_weight is {weights[row]} in row {row}: weights must be finite and not negative."
+        )
+
+
+def targets_to_score(y: Any, sample_weight: Any, n_rows: int, numeric: bool) -> npt.NDArray[Any]:
+    """The targets of rows to score, checked with their weights."""
+    check_target(y, numeric)
+    check_length(y, n_rows)
+    if sample_weight is not None:
+        check_weights(sample_weight, n_rows)
+    with explained("y"):
+        values = column_or_1d(y)
+        return values.astype(np.float64) if numeric else values
+
+
+def _refuse_missing(values: npt.NDArray[Any], numeric: bool) -> None:
+    good = np.isfinite(values)
+    if not good.all():
+        row = int(np.argmin(good))
+        what = "NaN" if np.isnan(values[row]) else "infinity"
+        raise DataError(
+            f"Input y contains {what} in row {row}: every row needs a {'value' if numeric else 'label'} "
+            "to learn from."
+        )
 
 
 def _refuse_text(values: npt.NDArray[Any]) -> None:
@@ -108,6 +159,21 @@ def _kind(value: Any) -> str:
     if isinstance(value, str):
         return "text"
     return "numbers" if isinstance(value, bool | int | float | np.number | np.bool_) else type(value).__name__
+
+
+def _refuse_odd_labels(values: npt.NDArray[Any]) -> None:
+    """Labels that no type of NumPy holds as they are."""
+    for row, value in enumerate(values.tolist()):
+        if isinstance(value, int):
+            raise DataError(
+                f"y holds {short(value)} in row {row}, beside which no type of numbers holds all labels: "
+                "whole numbers must be between -2**63 and 2**64 - 1; labels can also be text."
+            )
+        if not isinstance(value, str | None):
+            raise DataError(
+                f"y holds {short(value)} of type {type(value).__name__} in row {row}, which is not a label: "
+                "labels are whole numbers, text or bools."
+            )
 
 
 def _is_number(value: Any) -> bool:
@@ -169,6 +235,8 @@ def _words(name: str, error: Exception) -> str:
     text = str(error)
     if "inhomogeneous" in text:
         return f"{name} has rows of different lengths: every row must have a value for each column."
+    if lengths := _LENGTHS.search(text):
+        return f"X has {counted(int(lengths[1]), 'row')}, but y has {counted(int(lengths[2]), 'value')}."
     if "at least one array or dtype" in text:
         return f"{name} has no columns."
     text = " ".join(_VALUES.sub(". ", text).split()).rstrip(".:! ")

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_consistent_length, column_or_1d
 
 from . import text
 from .batch_predict import targets_of
 from .datasets.base import Dataset
+from .datasets.labels import kept_apart
 from .errors import DataError, MissingExtraError, NoBucketRowsError, ParameterError
 from .fitted_models import drawable, feature_names, forest_in
+from .inputs import targets_to_score
 from .labels import ScoredSpellings
 from .report import KEPT_BUCKETS, quantiles_of_buckets
 from .scores import MOST_IN_MATRIX, Confusion, refuse_other_kinds
@@ -338,13 +339,13 @@ def _confusion(model: Any, X: Any, y: Any) -> Confusion:
         for batch, means in forest._predicted(X):
             spellings.check(batch)
             labels = targets_of(batch, X)
-            refuse_other_kinds(labels, forest.classes_)
+            refuse_other_kinds(labels, forest.classes_, batch.first_row)
             counted.add(labels, means.argmax(axis=1))
         return counted
     if y is None:
         raise DataError("y is missing: a confusion matrix needs the labels of the rows.")
-    refuse_other_kinds(y, forest.classes_)
-    labels, predicted = column_or_1d(y), model.predict(X)
-    check_consistent_length(labels, predicted)
+    predicted = model.predict(X)
+    labels = targets_to_score(kept_apart(y), None, len(predicted), numeric=False)
+    refuse_other_kinds(labels, forest.classes_)
     counted.add(labels, np.searchsorted(forest.classes_, predicted))
     return counted

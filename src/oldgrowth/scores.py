@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .datasets.labels import Labels
+from .datasets.labels import CodedLabels, Labels
 from .errors import DataError
 from .labels import numbers_of, told_apart
 
@@ -19,11 +19,14 @@ _MOST_PAIRS = 2**20  # of label and prediction that are told apart where there a
 _LISTED_PAIRS = 10_000
 
 
-def refuse_other_kinds(y: Any, classes: npt.NDArray[Any] | None = None) -> None:
-    """Refuse targets that can equal no prediction: text where the forest knows numbers, or the reverse.
+def refuse_other_kinds(y: Any, classes: npt.NDArray[Any] | None = None, first_row: int = 0) -> None:
+    """Refuse targets that can equal no prediction: text where the forest knows numbers, or the reverse, or
+    fractions where it knows classes.
 
     Without `classes` it predicts numbers.
     """
+    if classes is not None:
+        _refuse_fractions(np.asarray(y), first_row)
     known = {"numbers": None} if classes is None else _kinds(classes)
     for kind, example in _kinds(np.asarray(y)).items():
         if known and kind not in known:
@@ -33,6 +36,15 @@ def refuse_other_kinds(y: Any, classes: npt.NDArray[Any] | None = None) -> None:
                 f"The rows to score have {kind} as their target, such as {example!r:.60}, but the forest was "
                 f"trained on {trained}{such_as}: convert one into the other."
             )
+
+
+def _refuse_fractions(y: npt.NDArray[Any], first_row: int) -> None:
+    if y.dtype.kind == "f" and not np.all(whole := y == np.floor(y)):
+        row = int(np.argmin(whole))
+        raise DataError(
+            f"The rows to score have {y.reshape(-1)[row]} as their target in row {first_row + row}, but the "
+            "forest was trained on classes, and labels that are not whole numbers are none."
+        )
 
 
 def _kinds(labels: npt.NDArray[Any]) -> dict[str, Any]:
@@ -106,6 +118,8 @@ class Confusion:
         return self.pairs.matrix()
 
     def add(self, y: Labels, predicted: npt.NDArray[np.intp]) -> None:
+        if not isinstance(y, CodedLabels):
+            _refuse_fractions(y, self.rows)
         rows = numbers_of(y, self._index)
         known = rows >= 0
         k = len(self.classes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from trial import NAMES, Trial, X, Y, classifier, frame, opens, regressor
 
-from oldgrowth import errors, open_dataset
+from oldgrowth import errors, open_dataset, plot
 
 TEXT = frame(b="red", c=pd.Timestamp("2020-01-01"))[NAMES]
 LABELS = np.where(Y, "wet", "dry")
@@ -115,7 +117,90 @@ TRIALS = [
     fit_refused("labels that are not whole", X, "continuous", y=X[:, 0]),
     fit_refused("NaN labels", X, "NaN", y=np.full(40, np.nan)),
     fit_refused("no labels", X, "y", "None", y=None),
-    fit_refused("too few labels", X, "[40, 5]", y=Y[:5]),
+    fit_refused("too few labels", X, "X has 40 rows, but y has 5 values", y=Y[:5]),
+    fit_refused("too few values", X, "X has 40 rows, but y has 1 value.", y=Y[:1], model=regressor),
+    fit_refused("a NaN label", X, "row 3", "label", y=np.where(np.arange(40) == 3, np.nan, Y)),
+    fit_refused(
+        "an infinite value",
+        X,
+        "row 3",
+        "infinity",
+        y=np.where(np.arange(40) == 3, np.inf, Y),
+        model=regressor,
+    ),
+    fit_refused("decimals as labels", X, "Decimal", "row 0", y=[Decimal(1), Decimal(2)] * 20),
+    fit_refused("labels beyond 64 bits", X, str(2**70), "row 0", "text", y=[2**70, 2**70 + 1] * 20),
+    fit_refused("a negative weight", X, "row 2", "-1.0", weight=[1.0, 1.0, -1.0, 1.0] * 10),
+    Trial(
+        "texts of polars that end in NUL",
+        lambda: classifier().fit(X, pl.Series(["a", "a\0", "b", "b\0"] * 10)).classes_.tolist(),
+        result=["a", "a\0", "b", "b\0"],
+    ),
+    Trial(
+        "a dataset with texts of polars that end in NUL",
+        lambda: classifier().fit(open_dataset(X, target=pl.Series(["a", "a\0"] * 20))).classes_.tolist(),
+        result=["a", "a\0"],
+    ),
+    Trial(
+        "labels of 128 bits",
+        lambda: classifier().fit(X, pl.Series([1, 2] * 20, dtype=pl.Int128)).classes_.tolist(),
+        result=[1, 2],
+    ),
+    Trial(
+        "numbers as objects",
+        lambda: classifier().fit(X, np.array([1, 2.0] * 20, dtype=object)).classes_.tolist(),
+        result=[1, 2],
+    ),
+    Trial(
+        "text of NumPy's type of any width",
+        lambda: classifier().fit(X, np.array(["a", "b"] * 20, dtype=np.dtypes.StringDType())).n_classes_,
+        result=2,
+    ),
+    Trial(
+        "a score of labels as objects",
+        lambda: (m := classifier().fit(X, Y)).score(X, Y.astype(object)) == m.score(X, Y) > 0.8,
+        result=True,
+    ),
+    used("score fractions", lambda m: m.score(X, Y + 0.5), "not whole", "row 0"),
+    used("score a dataset of fractions", lambda m: m.score(open_dataset(X, target=Y + 0.5)), "not whole"),
+    used("confusion of fractions", lambda m: plot.confusion(m, X, Y + 0.5), "not whole"),
+    used("score NaN", lambda m: m.score(X, Y * np.nan), "NaN", "row 0"),
+    used("score too few labels", lambda m: m.score(X, Y[:5]), "40 rows", "5 values"),
+    used("score with too few weights", lambda m: m.score(X, Y, Y[:5]), "sample_weight", "5 values"),
+    used("score with a negative weight", lambda m: m.score(X, Y, -np.ones(40)), "sample_weight", "row 0"),
+    *(
+        Trial(
+            f"score a regression, {name}",
+            lambda y=y, w=w: regressor().fit(X, Y).score(X, y, w),
+            error=errors.DataError,
+            words=words,
+        )
+        for name, y, w, words in (
+            ("NaN", Y * np.nan, None, ("NaN", "row 0")),
+            ("too few values", Y[:5], None, ("40 rows", "5 values")),
+            ("a negative weight", Y, -np.ones(40), ("sample_weight", "row 0")),
+        )
+    ),
+    Trial(
+        "score a regression on objects",
+        lambda: regressor().fit(X, Y).score(X, Y.astype(object)) > 0.5,
+        result=True,
+    ),
+    Trial(
+        "whole numbers as names, in another order",
+        lambda: classifier().fit(pd.DataFrame(X), Y).predict(pd.DataFrame(X)[[2, 1, 0]]),
+        error=errors.DataError,
+        words=("2, 1 and 0", "0, 1 and 2", "order"),
+    ),
+    Trial("whole numbers as names", lambda: classifier().fit(pd.DataFrame(X), Y).score(pd.DataFrame(X), Y)),
+    Trial(
+        "a thousand columns that are not there",
+        lambda: open_dataset(
+            pa.table({f"c{i}": [0.0] for i in range(1000)}), features=[f"q{i}" for i in range(1000)]
+        ),
+        error=errors.MissingColumnError,
+        words=("'q0'", "990 more"),
+    ),
     fit_refused("labels of two columns", X, "y has 3 columns", y=X.astype(int)),
     fit_refused("the name of a column as y", X, "y='label'", "open_dataset", y="label"),
     fit_refused("a dict as y", X, "y={}", y={}),

@@ -50,6 +50,7 @@ def objects(values: Sequence[Any]) -> npt.NDArray[Any]:
 def kept_apart(y: Any) -> Any:
     """Labels in a list as an array in which those that differ still do; NumPy alone makes 1 and "1" the same
     text, "a" and "a\\0" too, and large whole numbers floats."""
+    y = _listed(y)
     if not isinstance(y, list | tuple):
         return y
     if y and all(isinstance(value, str) for value in y):
@@ -71,6 +72,24 @@ def kept_apart(y: Any) -> Any:
                     "whole numbers of one type, or text."
                 )
     return array
+
+
+def _listed(y: Any) -> Any:
+    """A list of what NumPy cannot have as it is: objects that are numbers, and texts and wide numbers of
+    polars, which may end in NUL, or of a type of NumPy's that scikit-learn does not know."""
+    if type(y).__module__.startswith("polars") and hasattr(y, "to_list"):
+        kind = str(y.dtype)
+        return y.to_list() if kind.startswith(("String", "Cat", "Enum", "Int128", "UInt128", "Obj")) else y
+    if getattr(y, "ndim", 0) != 1 or not isinstance(getattr(y, "dtype", None), np.dtype):
+        return y
+    if y.dtype.kind == "T":
+        return y.tolist()
+    if y.dtype.kind == "O":
+        numbers = bool | int | float | np.number | np.bool_
+        values = y.tolist()
+        if values and all(isinstance(value, numbers) for value in values):
+            return values
+    return y
 
 
 _CLASSES = (
