@@ -122,7 +122,7 @@ def test_a_confusion_does_not_remember_every_unknown_label(monkeypatch: pytest.M
     monkeypatch.setattr("oldgrowth.scores._MOST_UNKNOWN", 5)
     confusion = Confusion(np.array([1, 2]))
     for first in (0, 100, 200):
-        confusion.add(np.arange(first, first + 100) + 0.5, np.zeros(100, dtype=np.intp))
+        confusion.add(np.arange(first, first + 100) + 10.0, np.zeros(100, dtype=np.intp))
     assert len(confusion.unknown) == 6 and confusion.unknown_rows == confusion.rows == 300
 
 
