@@ -227,7 +227,9 @@ def test_a_header_with_a_flipped_bit(tiny, monkeypatch, tmp_path, name: str) -> 
         file.write_bytes(damaged)
         try:
             model = small_fit(checkpoint_dir=tmp_path)
-            assert name == "trees.log" and model.forest_.digest() == expected.forest_.digest()
+            assert name.endswith(".log")  # what is lost of it is done again
+            assert model.forest_.digest() == expected.forest_.digest()
+            assert model.oob_score_ == expected.oob_score_
         except DamagedCheckpointError:
             pass
         put_back(file.parent, saved)
