@@ -249,6 +249,18 @@ class MissingValuesError(DataError):
         super().__init__(f"{where} {what}: zeros would be read where values are missing.")
 
 
+class BrokenLinkError(DataError):
+    """A link of an HDF5 file that leads nowhere."""
+
+    def __init__(self, where: str, target: str) -> None:
+        super().__init__(
+            lambda say: (
+                f"{where} is a link to {target}: mend the link, or name the datasets to be used with "
+                f"{say('features')}."
+            )
+        )
+
+
 class ReadError(DataError):
     """A source that is no file failed while it was read."""
 

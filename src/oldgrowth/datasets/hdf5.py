@@ -19,10 +19,14 @@ from ..errors import (
     MissingColumnError,
     MissingExtraError,
     NoDataError,
+    NoMemberError,
 )
+from ..messages import warn
+from ..surface import listed
 from .base import Dataset
 from .columns import AllBut, choose_columns
-from .files import SourceFile
+from .files import SourceFile, seen_now
+from .hdf5_links import Links
 from .hdf5_storage import StorageCheck, is_elsewhere
 from .matrix import Beside, MatrixDataset
 from .numpy_files import beside, member_of, single
@@ -120,14 +124,17 @@ def open_hdf5(
     file, shapes = source.file, source.shapes
     features = member_of(features, [name for name, shape in shapes.items() if len(shape) == 2])
     names = None if features is None or isinstance(features, str) else features
+    source.check_links(_asked(target, weight, features, source))
     by_column = names is not None and all(len(shapes.get(name, ())) == 1 for name in names)
     if "X" not in shapes and (features is None or isinstance(features, AllBut)):
         by_column = True
     if by_column and not ("X" in shapes and isinstance(features, AllBut)):
+        if names is None or isinstance(names, AllBut):
+            _check_left_out(source, {target, weight, *(names or ())})
         return HDF5Columns(source, target, names, weight)
     path = features.strip("/") if isinstance(features, str) else "X"
     if path not in shapes:
-        missing = path if names is None else next((name for name in names if name not in shapes), path)
+        missing = [name for name in names or () if name not in shapes] or path
         raise MissingColumnError(missing, file.path, shapes, "dataset")
     x = source.rows(path)
     if target is None and "y" in shapes:
@@ -149,12 +156,41 @@ def open_hdf5(
     return MatrixDataset("HDF5", x, found(target, "target"), found(weight, "weight"), names, others)
 
 
+def _asked(target: Any, weight: Any, features: Any, source: HDF5Source) -> list[str]:
+    """The names of datasets that will be read, also of those that are links; by default X and y, or all."""
+    left_out = features if isinstance(features, AllBut) else ()
+    if features is None or isinstance(features, AllBut):
+        every = {*source.shapes, *source.links.broken}
+        chosen = ["X", "y"] if "X" in every else [name for name in every if name not in left_out]
+    else:
+        chosen = [features] if isinstance(features, str) else list(features)
+    given = [name for name in (*chosen, target, weight) if isinstance(name, str)]
+    return sorted(name.strip("/") for name in given)
+
+
+def _check_left_out(source: HDF5Source, named: set[Any]) -> None:
+    """Refuse to take single columns for the features where there is a matrix beside them."""
+    for name, shape in source.shapes.items():
+        if len(shape) > 1 and name not in named:
+            raise NoMemberError(
+                source.file.path, "dataset", [n for n, s in source.shapes.items() if len(s) == 2] or [name]
+            )
+    scalars = [name for name, shape in source.shapes.items() if not shape and name not in named]
+    if scalars:
+        warn(
+            f"Left out of {source.file.path}: {listed(scalars, 5)}. What has no rows is not read.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
 class HDF5Source:
     """An HDF5 file and what is in it; values that are in other files are read only if that is allowed."""
 
     def __init__(self, file: SourceFile, external_files: bool) -> None:
         self.file = file
         self._external_files = external_files
+        self.links = Links(file, external_files)
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.types: dict[str, np.dtype[Any]] = {}
         self.chunk_bytes: dict[str, int] = {}  # of those that are stored in chunks, which are read whole
@@ -162,20 +198,16 @@ class HDF5Source:
         self._others: dict[str, SourceFile] = {}
         with self.opened() as h5:
             self._look(h5)
-        if not self.shapes:
+        if not self.shapes and not self.links.broken:
             raise NoDataError(file.path, "it has no datasets")
 
     def _look(self, h5: Any) -> None:
         """By the functions below h5py's objects, which take long to make when there are many columns."""
         import h5py
 
-        paths: list[bytes] = []
-        h5py.h5o.visit(h5.id, paths.append)
-        for path in paths:
-            found = h5py.h5o.open(h5.id, path)
-            if not isinstance(found, h5py.h5d.DatasetID) or (shape := found.shape) is None:
+        for name, found in self.links.datasets(h5.id):
+            if (shape := found.shape) is None:
                 continue
-            name = path.decode(errors="surrogateescape")
             self.shapes[name], self.types[name] = shape, found.dtype
             plist = found.get_create_plist()
             if is_elsewhere(plist):
@@ -187,18 +219,29 @@ class HDF5Source:
         self.check([path])
         return H5Rows(self, path)
 
+    def check_links(self, paths: Iterable[str]) -> None:
+        """Refuse names that are links which lead nowhere, or to another file without leave."""
+        for path in paths:
+            if path in self.links.broken:
+                raise self.links.broken[path]
+
     def check(self, paths: Iterable[str]) -> None:
         """Refuse datasets whose values are not all there, or must not be read."""
-        if not self._elsewhere.isdisjoint(paths):
+        outside = {*self._elsewhere, *self.links.elsewhere}.intersection(paths)
+        if outside:
             with self.opened() as h5:
-                for path in self._elsewhere.intersection(paths):
+                for path in sorted(outside):
                     self.data(h5, path)
 
     def data(self, h5: Any, path: str) -> Any:
         data = h5[path]
+        file, other = self.file, self.links.elsewhere.get(path)
+        if other is not None:
+            file = self._others.setdefault(other, seen_now(other))
+            file.check_unchanged()
         if path in self._elsewhere:
             storage = StorageCheck(self._external_files)
-            storage.check(self.file, h5, data)
+            storage.check(file, data.file, data)
             for found, file in storage.files.items():
                 self._others.setdefault(found, file).check_unchanged()
         return data
