@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -219,3 +220,13 @@ def test_a_label_for_every_row_is_refused_before_it_fills_the_memory():
     forest = RandomForestClassifier(2, memory_limit=oldgrowth.memory.resident_memory() + 240_000_000)
     with pytest.raises(TooManyLabelsError, match=r"'y' has [\d,]+ different labels .* is an id, not a class"):
         forest.fit(data)
+
+
+@pytest.mark.parametrize("labels", (["7", "7.0"], ["7.0", "7.00"], ["7e0", "7.0"], ["0x7", "7"], [" 7", "7"]))
+def test_two_spellings_of_one_number_are_refused(tmp_path: Path, labels: list[str]) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n" + "".join(f"{i},{labels[i % 2]}\n" for i in range(20)))
+    with pytest.raises(SameNumberError, match="are the same number"):
+        RandomForestClassifier(2).fit(open_dataset(path, target="y"))
+    path.write_text("x,y\n" + "".join(f"{i},{7 + i % 2}.0\n" for i in range(20)))
+    assert RandomForestClassifier(2).fit(open_dataset(path, target="y")).classes_.tolist() == [7, 8]

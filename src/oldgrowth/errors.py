@@ -477,9 +477,10 @@ class SameNumberError(DataError):
     """Two labels that differ as text and are the same number."""
 
     def __init__(self, column: str, label: str, other: str, row: int, where: str) -> None:
+        same = "truth value" if other.strip().lower() in ("true", "false") else "number"
         super().__init__(
             lambda say: (
-                f"The labels {label!r} and {other!r} of column {column!r} are the same number (row {row} of "
+                f"The labels {label!r} and {other!r} of column {column!r} are the same {same} (row {row} of "
                 f"{where}): to keep them apart have the column as text, in CSV with "
                 f"{say('types', {column: 'string'})}."
             )

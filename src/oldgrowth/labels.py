@@ -124,9 +124,8 @@ class Spellings:
         assert isinstance(y, np.ndarray)
         rows = np.empty(0, dtype=np.intp) if odd is None else odd.rows
         plain = set(told_apart(np.delete(y, rows))[0].tolist())
-        for text, number, row in zip(
-            [] if odd is None else odd.texts, y[rows].tolist(), rows.tolist(), strict=True
-        ):
+        texts, firsts = ([], rows) if odd is None else (odd.texts, odd.first_rows())
+        for text, number, row in zip(texts, y[firsts].tolist(), firsts.tolist(), strict=True):
             other = self.odd.get(number)
             if other is None and (number in plain or number in known):
                 other = _plain(number)
@@ -156,6 +155,8 @@ class ScoredSpellings:
 
 
 def _plain(number: float) -> str:
+    if isinstance(number, bool):
+        return str(number).lower()
     return f"{number:.0f}" if isinstance(number, float) else str(number)
 
 

@@ -14,25 +14,47 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 ODD_TEXTS = "\0odd texts"  # a column with the texts of labels that are odd as numbers, null for others
+# The one way to write a number that is not odd; floats hold all whole numbers of 15 digits.
+PLAIN_NUMBER = r"^(0|-?[1-9][0-9]{0,14})$"
 PLAIN_BOOLS = pa.array(["true", "false"])
 
 
 @dataclass(frozen=True)
 class OddTexts:
-    """What some labels were that are numbers now: texts like 007, or numbers with more digits than float64
-    holds. Another text may be the same number."""
+    """What some labels were that are numbers now: texts like 007 or 7.0, or numbers with more digits than
+    float64 holds. Another text may be the same number."""
 
     rows: npt.NDArray[np.intp]
-    texts: list[str]
+    texts: list[str]  # each once
+    codes: npt.NDArray[np.intp]  # the place of the text of each row
 
     def moved(self, by: int) -> OddTexts:
-        return OddTexts(self.rows + by, self.texts)
+        return OddTexts(self.rows + by, self.texts, self.codes)
+
+    def first_rows(self) -> npt.NDArray[np.intp]:
+        """Of each text, the first of its rows."""
+        return self.rows[np.unique(self.codes, return_index=True)[1]]
 
 
 def join_odd(parts: Sequence[OddTexts]) -> OddTexts | None:
-    if not parts:
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    places: dict[str, int] = {}
+    codes = []
+    for part in parts:
+        here = np.array([places.setdefault(text, len(places)) for text in part.texts], dtype=np.intp)
+        codes.append(here[part.codes])
+    return OddTexts(np.concatenate([part.rows for part in parts]), list(places), np.concatenate(codes))
+
+
+def odd_rows(texts: pa.Array) -> OddTexts | None:
+    """The texts of a column that has no others, null where a label is as usual."""
+    rows = np.flatnonzero(texts.is_valid().to_numpy(zero_copy_only=False))
+    if not len(rows):
         return None
-    return OddTexts(np.concatenate([part.rows for part in parts]), [t for part in parts for t in part.texts])
+    coded = texts.drop_null().dictionary_encode()
+    codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
+    return OddTexts(rows, coded.dictionary.to_pylist(), codes)
 
 
 def odd_decimals(column: pa.Array) -> OddTexts | None:
@@ -48,7 +70,8 @@ def odd_decimals(column: pa.Array) -> OddTexts | None:
         rows = np.arange(len(column))
     if not len(rows):
         return None
-    return OddTexts(rows, [str(value) for value in column.take(pa.array(rows)).to_pylist()])
+    texts = [str(value) for value in column.take(pa.array(rows)).to_pylist()]
+    return join_odd([OddTexts(rows, texts, np.arange(len(rows))), OddTexts(rows[:0], [], rows[:0])])
 
 
 def with_odd_texts(
@@ -56,18 +79,18 @@ def with_odd_texts(
 ) -> pa.RecordBatch:
     """The batch with its labels as numbers, and with the texts of those that share a number with others."""
     place = batch.schema.get_field_index(target)
-    texts = pc.ascii_trim_whitespace(batch.column(place))
+    written = batch.column(place)
+    texts = pc.ascii_trim_whitespace(written)
     if decimal is not None:
         texts = pc.replace_substring(texts, decimal, ".")
-    odd = pc.invert(pc.is_in(texts, PLAIN_BOOLS)) if pa.types.is_boolean(kind) else odd_numbers(texts, kind)
-    batch = batch.set_column(place, target, texts.cast(kind))
+    numbers = texts.cast(kind)
+    if pa.types.is_boolean(kind):
+        odd = pc.invert(pc.is_in(written, PLAIN_BOOLS))
+    else:
+        odd = pc.invert(pc.match_substring_regex(written, PLAIN_NUMBER))
+    if pa.types.is_floating(kind):  # fractions are no labels
+        odd = pc.and_(odd, pc.equal(numbers, pc.floor(numbers)))
+    batch = batch.set_column(place, target, numbers)
     if pc.any(odd).as_py():
-        batch = batch.append_column(ODD_TEXTS, pc.if_else(odd, texts, None))
+        batch = batch.append_column(ODD_TEXTS, pc.if_else(odd, written, None))
     return batch
-
-
-def odd_numbers(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    odd = pc.match_substring_regex(texts, r"^([-+]?0[0-9]|-0+$|\+)")
-    if pa.types.is_floating(kind):
-        odd = pc.or_(odd, pc.match_substring_regex(texts, r"^[-+]?[0-9]{16,}\.?0*$"))
-    return odd

@@ -19,7 +19,7 @@ from .labels import (
     type_class,
     weights_from_arrow,
 )
-from .odd_texts import ODD_TEXTS, OddTexts, odd_decimals
+from .odd_texts import ODD_TEXTS, OddTexts, odd_decimals, odd_rows
 
 
 class TablePiece:
@@ -58,9 +58,7 @@ class TablePiece:
             return None
         if self._batch.schema.get_field_index(ODD_TEXTS) < 0:
             return odd_decimals(self._batch.column(name).slice(start, stop - start))
-        texts = self._batch.column(ODD_TEXTS).slice(start, stop - start)
-        rows = np.flatnonzero(texts.is_valid().to_numpy(zero_copy_only=False))
-        return OddTexts(rows, texts.drop_null().to_pylist()) if len(rows) else None
+        return odd_rows(self._batch.column(ODD_TEXTS).slice(start, stop - start))
 
     def weights(self, start: int, stop: int) -> npt.NDArray[np.float64] | None:
         name = self._columns.weight

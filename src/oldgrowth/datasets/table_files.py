@@ -126,6 +126,6 @@ def _narrowest(values: list[str | None], apart: bool) -> pa.DataType:
             numbers = text.cast(kind)
         except pa.ArrowInvalid:
             continue
-        if not apart or len(numbers.unique()) == len(text):
+        if not apart or len(set(numbers.to_pylist())) == len(text):  # Arrow has two zeros
             return kind
     return pa.string()
