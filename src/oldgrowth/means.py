@@ -100,15 +100,13 @@ class Outlook:
             for n in self._numbers_of_rows(n_rows)
             for w in self._widths(widths, n)
         ]
-        # The one that needs least is certain; the one that needs most will do.
+        # What needs least is certain; what needs most will do.
         limits = [least_limit(model) for model in models]
         models[0].refuse_below(min(limits), named=max(limits))
 
     def _model(self, n_rows: int, n_classes: int, widths: Widths, weighted: bool) -> MemoryModel:
         facts = Facts(n_rows, self._rows.n_features, n_classes, widths.record)
         plan = self._planner.expected(facts)
-        if n_rows > MOST_CODES:  # features of many values may turn out to be ranked
-            widths = replace(widths, codec=0)
         sizes = Sizes.of(plan, self._rows, n_rows, widths, weighted)
         return MemoryModel(plan, replace(sizes, reading=self._reading), self._limits)
 
@@ -125,6 +123,10 @@ class Outlook:
             widest = at_least
         turn = AUTO_BUCKET_BYTES // AUTO_BUCKET_SIZES[0]
         found = [at_least, widest]
+        if n_rows > MOST_CODES:  # features of many values may turn out to be ranked, or have to be known
+            found[0] = replace(at_least, codec=0)
+            if widest.ranked > at_least.ranked:
+                found.append(Widths.most_codes(n, n_rows))
         if at_least.record < turn < widest.record:
             found.append(Widths(turn, at_least.ranked))
         return found

@@ -117,7 +117,13 @@ class Widths:
         """All values differ."""
         if n_rows > MOST_CODES:
             return Widths(4 * n_features, n_features)
-        profile, codec = (kind.bytes_of_feature(n_rows) for kind in (_core.Profile, _core.RowCodec))
+        return Widths.most_codes(n_features, n_rows)
+
+    @staticmethod
+    def most_codes(n_features: int, n_rows: int) -> Widths:
+        """As many values as codes hold, which have to be known."""
+        distinct = min(n_rows, MOST_CODES)
+        profile, codec = (kind.bytes_of_feature(distinct) for kind in (_core.Profile, _core.RowCodec))
         return Widths(2 * n_features, 0, n_features * profile, n_features * codec)
 
     @staticmethod
