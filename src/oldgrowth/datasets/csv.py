@@ -74,7 +74,7 @@ class CSVDataset(FilesDataset):
 
     def _look(self, file: SourceFile) -> tuple[pa.Schema, int | None]:
         self._sniff(file)
-        with self._explained(file, {}), closing(self._open(file, {}, None)) as reader:
+        with self._explained(file, {}), self._opened(file, {}, []) as (reader, _):
             schema = reader.schema
             self._headers[file.path] = schema.names
         self._check_header(file, schema.names)
@@ -97,7 +97,7 @@ class CSVDataset(FilesDataset):
                 likely = "utf-16-be" if begin.startswith(b"\0") else "utf-16-le"
                 raise EncodingError(file.path, "holds NUL characters, as text in UTF-16 does", likely)
         if self._options.header is False:
-            with self._explained(file, {}), closing(self._open(file, {}, None)) as reader:
+            with self._explained(file, {}), self._opened(file, {}, []) as (reader, _):
                 self._headers[file.path] = [str(i) for i in range(len(reader.schema))]
 
     def _check_header(self, file: SourceFile, names: list[str]) -> None:
@@ -159,11 +159,7 @@ class CSVDataset(FilesDataset):
         target = self.target if self._may_be_odd(types) else None
         read_as = types if target is None else {**types, target: pa.string()}
         at = 0
-        stream = self._marked(file)
-        with (
-            self._explained(file, types),
-            closing(self._reader(file, stream, read_as, names, True)) as reader,
-        ):
+        with self._explained(file, types), self._opened(file, read_as, names) as (reader, stream):
             for batch in reader:
                 if target is not None:
                     batch = with_odd_texts(batch, target, types[target], self._options.decimal)
@@ -180,10 +176,16 @@ class CSVDataset(FilesDataset):
             and type_class(types[self.target]) in ("whole", "float", "bool")
         )
 
-    def _open(
-        self, file: SourceFile, types: dict[str, pa.DataType], names: list[str] | None, threads: bool = True
-    ) -> pa_csv.CSVStreamingReader:
-        return self._reader(file, self._marked(file), types, names or [], threads)
+    @contextmanager
+    def _opened(
+        self, file: SourceFile, types: dict[str, pa.DataType], names: list[str], threads: bool = True
+    ) -> Iterator[tuple[pa_csv.CSVStreamingReader, MarkedEnd]]:
+        stream = self._marked(file)
+        try:
+            with closing(self._reader(file, stream, types, names, threads)) as reader:
+                yield reader, stream
+        finally:
+            stream.stop()  # before the reader goes, which nobody else has
 
     def _marked(self, file: SourceFile) -> MarkedEnd:
         stream, encoding = self._stream(file), self._options.encoding
@@ -235,7 +237,7 @@ class CSVDataset(FilesDataset):
     def _explain(self, file: SourceFile, types: dict[str, pa.DataType], error: pa.ArrowInvalid) -> NoReturn:
         """Find the line of an error: only one thread alone counts lines, so read once more with one."""
         try:
-            with closing(self._open(file, types, list(types), threads=False)) as reader:
+            with self._opened(file, types, list(types), threads=False) as (reader, _):
                 for _ in reader:
                     pass
         except pa.ArrowInvalid as counted:

@@ -6,6 +6,7 @@ it does not, the line has become a part of a value that was never closed.
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pyarrow as pa
@@ -13,10 +14,17 @@ import pyarrow.csv as pa_csv
 
 _MARK = b"\x02end of the file\x02"
 _MORE = 7  # values than the first line has, at the least
+# Blocks that Arrow reads ahead; seconds that its thread has to end.
+_READ_AHEAD = 32
+_ENDS_BY_ITSELF, _ENDS_IF_IT_READS = 10.0, 0.5
 
 
 class MarkedEnd:
-    """A stream of text in UTF-8, with the mark behind it; nothing stays nothing."""
+    """A stream of text in UTF-8, with the mark behind it; nothing stays nothing.
+
+    Arrow reads it in a thread of its own, which reads ahead. A reader that is dropped while that thread waits
+    for Python would wait for it without end, and so would the end of the process: `stop` before.
+    """
 
     closed = False
 
@@ -26,8 +34,24 @@ class MarkedEnd:
         self._values = 0  # of the mark, as soon as there is a first line
         self._rest = b""
         self.seen = False
+        self._reads = 0
+        self._stopped = False
+        self._ended = threading.Event()
 
     def read(self, size: int = -1) -> bytes:
+        data = b"" if self._stopped else self._read(size)
+        self._reads += 1
+        if not data:
+            self._ended.set()
+        return data
+
+    def stop(self) -> None:
+        """End the stream, and wait until the thread that reads ahead knows it, if it reads at all."""
+        self._stopped = True
+        # With more blocks than it reads ahead, the thread may rest, and then nobody waits for it.
+        self._ended.wait(_ENDS_BY_ITSELF if self._reads < _READ_AHEAD else _ENDS_IF_IT_READS)
+
+    def _read(self, size: int) -> bytes:
         data: bytes = self._stream.read(None if size < 0 else size)
         if not self._values and data.strip(b"\r\n"):
             first_line = data.lstrip(b"\r\n").splitlines()[0]
