@@ -8,10 +8,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-import oldgrowth.grow
-from oldgrowth import fit_directory
+from oldgrowth import _core, fit_directory, grown_trees, task_log
 from oldgrowth.checkpoint_dir import FILES, lasting_space
 from oldgrowth.errors import (
     CheckpointError,
@@ -198,25 +198,46 @@ def test_a_directory_that_others_can_write_is_refused(tmp_path, monkeypatch, dir
         forest(directory).fit(*DATA)
 
 
-def test_a_checkpoint_of_the_version_before_is_taken_up(tmp_path, monkeypatch, directory) -> None:
-    """Its files had no directory of their own."""
+def test_a_checkpoint_without_a_directory_of_its_own_is_not_ours(tmp_path, monkeypatch, directory) -> None:
+    """Files are known by the marker beside them, not by their names and contents."""
     interrupted(monkeypatch, directory, *DATA)
     for path in (directory / FILES).iterdir():
-        if path.name not in ("oldgrowth", "lock"):
+        if path.name != "oldgrowth":
             path.rename(directory / path.name)
     (directory / FILES / "oldgrowth").unlink()
-    (directory / FILES / "lock").unlink()
-    (directory / FILES).rmdir()
-    (directory / "lock").write_bytes(b"locked")
-    (directory / "thesis.txt").write_bytes(b"dear to its owner")
-    grown = []
-    grow = oldgrowth.fit.grow
-    monkeypatch.setattr(
-        oldgrowth.fit, "grow", lambda store, tops, *args: grown.append(len(tops)) or grow(store, tops, *args)
-    )
-    forest(directory).fit(*DATA)
-    assert sum(grown) == 0  # all of them were grown before
-    assert [path.name for path in directory.iterdir()] == ["thesis.txt"]
+    (directory / FILES / "trees.log").write_bytes(b"dear to its owner")
+    before = {path: path.is_file() and path.read_bytes() for path in directory.rglob("*")}
+    with pytest.raises(CheckpointError):
+        forest(directory).fit(*DATA)
+    assert {path: path.is_file() and path.read_bytes() for path in directory.rglob("*")} == before
+
+
+def test_a_file_that_others_can_write_is_refused(tmp_path, monkeypatch, directory) -> None:
+    interrupted(monkeypatch, directory, *DATA)
+    (directory / FILES / "checkpoint.json").chmod(0o666)
+    with pytest.raises(SharedCheckpointError, match=r"checkpoint\.json, other users can write to it"):
+        forest(directory).fit(*DATA)
+
+
+@pytest.mark.parametrize("field", ["bucket", "nodes"])
+def test_a_log_of_trees_with_right_checksums_and_wrong_numbers(
+    field: str, tmp_path, monkeypatch, directory
+) -> None:
+    interrupted(monkeypatch, directory, *DATA)
+    path = directory / FILES / "trees.log"
+    data = bytearray(path.read_bytes())
+    header, tree = task_log._HEADER, grown_trees._TREE
+    magic, _, size, top, bucket, first_tree, trees = header.unpack_from(data)
+    if field == "bucket":
+        bucket = 2**40
+    else:
+        tree.pack_into(data, header.size, 2**40, *tree.unpack_from(data, header.size)[1:])
+    header.pack_into(data, 0, magic, 0, size, top, bucket, first_tree, trees)
+    crc = _core.crc32c(np.frombuffer(data, dtype=np.uint8)[task_log._CHECKED_FROM : header.size + size])
+    header.pack_into(data, 0, magic, crc, size, top, bucket, first_tree, trees)
+    path.write_bytes(data)
+    with pytest.raises(DamagedCheckpointError, match=r"trees\.log is damaged"):
+        forest(directory).fit(*DATA)
 
 
 def test_a_checkpoint_without_its_identity(tmp_path, monkeypatch, directory) -> None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from .datasets.base import Batch, Dataset, shortened
 from .datasets.labels import CodedLabels
+from .datasets.matrix import MatrixDataset
 from .errors import DataError, MemoryLimitError
 from .forest import Forest
 from .memory import READING_BYTES, memory_limit_of, resident_memory
@@ -30,7 +31,7 @@ _WORTHWHILE_ROWS = 16_384
 # Results of arrays up to this size are not worth a question.
 _ALWAYS_FITS = 32 * 2**20
 # What Python and its libraries take beside what is counted, and what the process may vary by.
-_SLACK_BYTES, _SLACK_SHARE = 16 * 2**20, 0.02
+_SLACK_BYTES, _SLACK_SHARE = 8 * 2**20, 0.02
 # The process is not of the same size each time: a little more than the least limit is named.
 _ROUNDED_UP = 1.02
 # Of a row: its label, weight and place; of a column that is carried along.
@@ -56,7 +57,9 @@ class Needs:
     def with_reading(self, dataset: Dataset, n_carried: int = 0) -> Needs:
         """These, and what reading the dataset takes."""
         read_row = _BATCHES_AT_ONCE * (4 * dataset.n_features + _ROW_BYTES + n_carried * _CARRIED_BYTES)
-        reading = READING_BYTES + dataset.reading_bytes
+        reading = dataset.reading_bytes
+        if not isinstance(dataset, MatrixDataset):  # whose rows are read without a library
+            reading += READING_BYTES
         return replace(self, row=self.row + read_row, held=self.held + reading, n_rows=dataset.n_rows)
 
 

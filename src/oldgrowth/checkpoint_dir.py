@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from . import fit_directory
-from .checkpoint import IDENTITY, identity_in
 from .errors import CheckpointError, DirectoryInUseError, SharedCheckpointError, SpillDirectoryError
 from .workspace import Workspace
 
@@ -58,7 +57,9 @@ def bytes_used(directory: Path | None) -> int:
     """Bytes that an interrupted fit left to be used again."""
     if directory is None or not (directory / FILES).is_dir():
         return 0
-    return sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(directory / FILES))
+    with suppress(OSError):  # what cannot be looked at is refused when it is used
+        return sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(directory / FILES))
+    return 0
 
 
 def _taken(directory: Path) -> int | None:
@@ -66,8 +67,6 @@ def _taken(directory: Path) -> int | None:
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     _refuse_shared(directory, directory)
     files = directory / FILES
-    if (earlier := _earlier(directory)) is not None:
-        return _moved(directory, files, earlier)
     while True:
         _refuse_others(directory, files)
         with suppress(FileExistsError):
@@ -99,33 +98,3 @@ def _refuse_others(directory: Path, files: Path) -> None:
         raise CheckpointError(directory, f"{FILES!r} in it was not made by a fit")
     if others:
         raise CheckpointError(directory, f"it holds other files, such as {others[0]!r}")
-
-
-def _earlier(directory: Path) -> list[str] | None:
-    """The files of a fit that an earlier version began, which had no directory of their own."""
-    identity = directory / IDENTITY
-    try:
-        found = os.lstat(identity)
-    except FileNotFoundError:
-        return None
-    if (directory / FILES / IDENTITY).exists() or not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
-        return None
-    if identity_in(identity.read_bytes()) is None:
-        return None
-    return fit_directory.made_by_fit(directory)
-
-
-def _moved(directory: Path, files: Path, names: list[str]) -> int | None:
-    """Bring the files of an earlier version into a directory of their own, their identity last."""
-    old_lock = fit_directory.lock(directory)
-    if old_lock is None:
-        return None
-    try:
-        files.mkdir(mode=0o700, exist_ok=True)
-        taken = fit_directory.take(files)
-        for name in sorted(names, key=lambda name: name == IDENTITY) if taken is not None else []:
-            (directory / name).rename(files / name)
-        (directory / "lock").unlink()
-        return taken
-    finally:
-        os.close(old_lock)

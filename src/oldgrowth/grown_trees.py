@@ -122,6 +122,9 @@ class TreesOnDisk(GrownTrees):
             if offset + _TREE.size > end:
                 raise self._log.damaged(entry.offset, "it does not hold its trees")
             self._log.read(offset, head)
+            n_nodes, n_table, *_ = _TREE.unpack(head.tobytes())
+            if offset + _TREE.size + 8 * n_nodes + 4 * n_table > end:
+                raise self._log.damaged(entry.offset, "it does not hold its trees")
             offset = self._remember(entry.top, entry.bucket, entry.first_tree + i, offset, head.tobytes())
         if offset != end:
             raise self._log.damaged(entry.offset, "it does not hold its trees")

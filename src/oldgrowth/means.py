@@ -35,6 +35,7 @@ _LARGEST_GROUP = 512 * 2**20
 # Bytes of a bucket that are worth a read of their own, and of a group that are worth a write: longer groups
 # would only be written later, with nothing to read meanwhile.
 _RUN_BYTES = 256 * 2**10
+_READING_VARIES = 1.06  # what libraries take that read files is not known exactly: so much more will do
 _USUAL_GROUP = 16 * 2**20
 # Of the free disk, what a fit may take when nothing is said.
 _AUTO_SPILL_SHARE = 0.8
@@ -102,7 +103,8 @@ class Outlook:
         ]
         # What needs least is certain; what needs most will do.
         limits = [least_limit(model) for model in models]
-        models[0].refuse_below(min(limits), named=max(limits))
+        named = max(limits) if self._rows.random_access else int(max(limits) * _READING_VARIES)
+        models[0].refuse_below(min(limits), named=named)
 
     def _model(self, n_rows: int, n_classes: int, widths: Widths, weighted: bool) -> MemoryModel:
         facts = Facts(n_rows, self._rows.n_features, n_classes, widths.record)

@@ -63,7 +63,8 @@ def _check_labels(labels: dict[str, Any]) -> int:
     if labels["dtype"] is not None:
         dtype = np.dtype(labels["dtype"])
         text = 4 * sum(len(label) for label in known if isinstance(label, str))
-        if dtype.hasobject or dtype.itemsize * len(known) > text + 16 * len(known) + _LABEL_BYTES:
+        too_wide = dtype.itemsize * len(known) > text + 16 * len(known) + _LABEL_BYTES
+        if dtype.kind not in "OUbiuf" or too_wide:
             raise ValueError("a type that labels cannot have")
     return len(known)
 

@@ -24,6 +24,7 @@ _HEADER = struct.Struct(
 )  # magic, checksum of all that follows, size, top, bucket, first tree, trees
 _MAGIC = 0x4C54474F  # "OGTL"
 _ENTRY = struct.Struct("<IQIIQQ")  # as its fields
+_MOST_PLACES = 2**31  # top trees, and buckets of one
 _CHECKED_FROM = 8
 _SYNC_EVERY_SECONDS = 1.0
 _READ_BYTES = 8 * 2**20
@@ -133,6 +134,8 @@ class TaskLog:
                 break
             if self._checksum(header, begin, size) != crc:
                 break
+            if max(top, bucket) >= _MOST_PLACES:
+                raise self.damaged(offset, "no fit has so many trees")
             found.append(Entry(top, bucket, first_tree, trees, begin, size))
             offset = begin + size
         self._file.truncate(offset)

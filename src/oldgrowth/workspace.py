@@ -22,6 +22,7 @@ from .errors import (
     CheckpointError,
     DamagedBlockError,
     DamagedCheckpointError,
+    SharedCheckpointError,
     SpillDirectoryError,
     SpillFullError,
     SpillLimitError,
@@ -69,6 +70,9 @@ class Workspace:
         found = os.lstat(path)
         if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1 or found.st_uid != os.geteuid():
             raise CheckpointError(self.named, f"{path} was not made by a fit")
+        if found.st_mode & 0o022:
+            mode = stat.S_IMODE(found.st_mode)
+            raise SharedCheckpointError(self.named, path, f"other users can write to it (mode {mode:o})")
 
     def nameless(self) -> SpillFile:
         """A file that is gone when nobody uses it any more."""
