@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sklearn.base
 
 import oldgrowth
 from oldgrowth import batch_predict
@@ -56,6 +57,15 @@ def test_batches_change_nothing(rows: int, fitted: Any, monkeypatch: pytest.Monk
     for call, expected in zip(calls, whole, strict=True):
         np.testing.assert_array_equal(call(x), expected[: len(x)])
         np.testing.assert_array_equal(call(data), expected[: len(x)])
+
+
+def test_results_of_an_array_that_do_not_fit_are_refused(fitted: Any) -> None:
+    classifier = (
+        sklearn.base.clone(fitted[0]).set_params(memory_limit="500MB").fit(fitted[2], np.arange(3000) % 900)
+    )
+    assert classifier.predict_proba(fitted[2][:10]).shape == (10, 900)
+    with pytest.raises(MemoryLimitError):
+        classifier.predict_proba(np.zeros((200_000, 4), dtype=np.uint8))
 
 
 @pytest.mark.parametrize("held_batch", [0, 10**4, 10**6])

@@ -30,6 +30,7 @@ _FEWEST_ROWS, _USUAL_ROWS, _MOST_ROWS = 64, 131_072, 2**24
 _WORTHWHILE_ROWS = 16_384
 # Results of arrays up to this size are not worth a question.
 _ALWAYS_FITS = 32 * 2**20
+_LARGE_RESULTS = 32 * 2**20
 # What Python and its libraries take beside what is counted, and what the process may vary by.
 _SLACK_BYTES, _SLACK_SHARE = 8 * 2**20, 0.02
 # The process is not of the same size each time: a little more than the least limit is named.
@@ -162,13 +163,14 @@ class BatchPredictor:
 
 
 def plan_array(forest: Forest, n_rows: int, memory_limit: Any, n_jobs: int, needs: Needs) -> BatchPlan:
-    """How the rows of an array are predicted. They are in memory already: no limit is refused."""
+    """How the rows of an array are predicted. They are in memory already, whatever the limit: it is refused
+    only for the sake of large results."""
     if not forest.mapped and n_rows * (needs.result + forest.n_outputs) < _ALWAYS_FITS:
         return BatchPlan(n_rows, False, n_jobs)  # single rows are in a hurry
     limit = _limit_lately(memory_limit, int(time.monotonic()))
     if forest.nbytes + n_rows * (needs.result + forest.n_outputs) < min(_ALWAYS_FITS, limit // 4):
         return BatchPlan(n_rows, False, n_jobs)
-    return plan_batches(forest, limit, n_jobs, needs, refuse=False)
+    return plan_batches(forest, limit, n_jobs, needs, refuse=needs.held >= _LARGE_RESULTS)
 
 
 def gathered(parts: Iterable[npt.NDArray[Any]], n_rows: int | None) -> npt.NDArray[Any]:
