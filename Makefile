@@ -46,6 +46,7 @@ torture: $(VENV)/.installed-dev
 
 torture-memory: $(VENV)/.installed-dev
 	$(BIN)/python tests/torture/memory_grid.py --named all --cases 100
+	$(BIN)/python tests/torture/memory_predictions.py
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/compare.py $(if $(DATA),--data $(DATA))
