@@ -67,7 +67,9 @@ def _in_memory(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         limits = replace(limits, store="memory", checkpoint_dir=None)
-        return fit_forest(copy.deepcopy(rows), planner, limits, observers, copy.copy(use_oob))
+        # Rows of arrays have no state, but may be mapped from a file.
+        rows = copy.copy(rows) if rows.random_access else copy.deepcopy(rows)
+        return fit_forest(rows, planner, limits, observers, copy.copy(use_oob))
 
 
 def _in_small_chunks(planner: Planner) -> Planner:
