@@ -19,7 +19,7 @@ from .plan import Plan
 from .sample import floats_at_a_time
 from .training_rows import TrainingRows
 
-# What Python, libraries and their threads take beside what is planned: measured, see docs/decisions.md.
+# What Python, libraries and their threads take beside what is planned: chosen, and tested by a grid of fits.
 _SLACK_BYTES = 20 * 2**20
 _SLACK_OF_THREAD = 2**18
 _SLACK_SHARE = 0.02
