@@ -13,6 +13,7 @@ import oldgrowth
 from oldgrowth import batch_predict
 from oldgrowth.batch_predict import Needs, plan_batches
 from oldgrowth.errors import DataError, MemoryLimitError
+from oldgrowth.memory import resident_memory
 from oldgrowth.scores import MOST_IN_MATRIX, Confusion
 from torture.memory_predictions import MANY, SOME, Case, Workshop, judge
 
@@ -60,9 +61,8 @@ def test_batches_change_nothing(rows: int, fitted: Any, monkeypatch: pytest.Monk
 
 
 def test_results_of_an_array_that_do_not_fit_are_refused(fitted: Any) -> None:
-    classifier = (
-        sklearn.base.clone(fitted[0]).set_params(memory_limit="500MB").fit(fitted[2], np.arange(3000) % 900)
-    )
+    classifier = sklearn.base.clone(fitted[0]).fit(fitted[2], np.arange(3000) % 900)
+    classifier.set_params(memory_limit=resident_memory() + 300 * 10**6)
     assert classifier.predict_proba(fitted[2][:10]).shape == (10, 900)
     with pytest.raises(MemoryLimitError):
         classifier.predict_proba(np.zeros((200_000, 4), dtype=np.uint8))
