@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import oldgrowth
-from oldgrowth.memory import peak_memory
+from oldgrowth.system.memory import peak_memory
 
 
 def main() -> None:

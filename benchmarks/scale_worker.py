@@ -21,7 +21,7 @@ def main() -> None:
 
 def ours(wanted: dict[str, Any]) -> dict[str, Any]:
     from oldgrowth import RandomForestClassifier, open_dataset
-    from oldgrowth.memory import peak_memory
+    from oldgrowth.system.memory import peak_memory
 
     started = time.perf_counter()
     forest = RandomForestClassifier(**wanted["fit"]).fit(open_dataset(wanted["files"], target="label"))

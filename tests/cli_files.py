@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import oldgrowth
-from oldgrowth.cli import run
+from oldgrowth.cli.main import run
 
 FEATURES = list("abcdef")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from oldgrowth.forest import Forest
+from oldgrowth.forest.forest import Forest
 
 LEAF = 1 << 63
 MIXED = 1 << 62

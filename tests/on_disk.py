@@ -12,31 +12,35 @@ from typing import Any
 import numpy as np
 import pytest
 
-import oldgrowth.base
-import oldgrowth.disk_store
-import oldgrowth.fit
-import oldgrowth.means
-import oldgrowth.oob
-from oldgrowth.fit import Fitted, fit_forest
-from oldgrowth.limits import Limits
-from oldgrowth.oob import OobRows
-from oldgrowth.params import Planner
-from oldgrowth.progress import Observers
-from oldgrowth.training_rows import TrainingRows
+import oldgrowth.estimators.base
+import oldgrowth.fitting.pipeline
+import oldgrowth.planning.execution
+import oldgrowth.storage.disk_store
+import oldgrowth.storage.votes
+from oldgrowth.fitting.pipeline import Fitted, fit_forest
+from oldgrowth.planning.planner import Planner
+from oldgrowth.reporting.progress import Observers
+from oldgrowth.rows.training_rows import TrainingRows
+from oldgrowth.storage.votes import OobRows
+from oldgrowth.system.limits import Limits
 
 UseOob = Callable[[Iterator[OobRows]], Any]
 
 
 def make_all_tiny(monkeypatch: pytest.MonkeyPatch, tops_per_round: int = 2) -> None:
     """Groups and blocks of a few rows, rounds of a few top trees, votes added up in small ranges."""
-    monkeypatch.setattr(oldgrowth.means, "_LARGEST_GROUP", 4096)
+    monkeypatch.setattr(oldgrowth.planning.execution, "_LARGEST_GROUP", 4096)
     monkeypatch.setattr(
-        oldgrowth.means, "_tops_per_round", lambda plan, sizes, limits: min(sizes.n_tops, tops_per_round)
+        oldgrowth.planning.execution,
+        "_tops_per_round",
+        lambda plan, sizes, limits: min(sizes.n_tops, tops_per_round),
     )
-    monkeypatch.setattr(oldgrowth.disk_store, "_WRITE_BYTES", 300)
-    monkeypatch.setattr(oldgrowth.oob, "_FEWEST_ROWS", 100)
-    choose = oldgrowth.means.choose_means
-    monkeypatch.setattr(oldgrowth.fit, "choose_means", lambda *args: replace(choose(*args), oob_bytes=0))
+    monkeypatch.setattr(oldgrowth.storage.disk_store, "_WRITE_BYTES", 300)
+    monkeypatch.setattr(oldgrowth.storage.votes, "_FEWEST_ROWS", 100)
+    choose = oldgrowth.planning.execution.choose_means
+    monkeypatch.setattr(
+        oldgrowth.fitting.pipeline, "choose_means", lambda *args: replace(choose(*args), oob_bytes=0)
+    )
 
 
 def force_to_disk(monkeypatch: pytest.MonkeyPatch, spill_dir: Path) -> None:
@@ -57,7 +61,7 @@ def force_to_disk(monkeypatch: pytest.MonkeyPatch, spill_dir: Path) -> None:
         _compare(memory, disk)
         return disk
 
-    monkeypatch.setattr(oldgrowth.base, "fit_forest", fit_twice)
+    monkeypatch.setattr(oldgrowth.estimators.base, "fit_forest", fit_twice)
 
 
 def _in_memory(

@@ -8,16 +8,16 @@ import numpy as np
 
 from helpers import make_data
 from oldgrowth import RandomForestClassifier, SubsetForestClassifier
-from oldgrowth.array_rows import ArrayRows
-from oldgrowth.bucket_store import MemoryStore
-from oldgrowth.distribute import distribute
-from oldgrowth.facts import FactFinder
-from oldgrowth.params import Planner
+from oldgrowth.fitting.distribute import distribute
+from oldgrowth.fitting.sample import Sampled, sample
+from oldgrowth.fitting.top_trees import TopTree, grow_top_trees
 from oldgrowth.plan import Plan
-from oldgrowth.progress import StageProgress
-from oldgrowth.sample import Sampled, sample
-from oldgrowth.top_tree import TopTree, grow_top_trees
-from oldgrowth.workers import Workers
+from oldgrowth.planning.planner import Planner
+from oldgrowth.reporting.progress import StageProgress
+from oldgrowth.rows.array_rows import ArrayRows
+from oldgrowth.rows.data_summary import FactFinder
+from oldgrowth.storage.bucket_store import MemoryStore
+from oldgrowth.system.threads import Workers
 
 PROGRESS = StageProgress("test", 1)
 

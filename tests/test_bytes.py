@@ -11,8 +11,8 @@ import pytest
 
 from oldgrowth import RandomForestClassifier, open_dataset
 from oldgrowth.datasets.base import Dataset
-from oldgrowth.streamed_rows import StreamedRows
-from oldgrowth.training_rows import Pass, Place, Trail
+from oldgrowth.rows.streamed_rows import StreamedRows
+from oldgrowth.rows.training_rows import Pass, Place, Trail
 
 ROWS, FEATURES = 3000, 11
 NAMES = [f"b{j}" for j in range(FEATURES)]

@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from helpers import make_data
 from oldgrowth import RandomForestClassifier, open_dataset
 from oldgrowth.errors import ParameterError
-from oldgrowth.progress import FitProgress
-from oldgrowth.report import FitReport
+from oldgrowth.reporting.progress import FitProgress
+from oldgrowth.reporting.report import FitReport
 
 X, Y = make_data(600, 4, 3, seed=0)
 SMALL: dict[str, Any] = {"bucket_size": 100, "random_state": 0}

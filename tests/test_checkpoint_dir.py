@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oldgrowth import _core, fit_directory, grown_trees, task_log
-from oldgrowth.checkpoint_dir import FILES, lasting_space
+from oldgrowth import _core
 from oldgrowth.errors import (
     CheckpointError,
     DamagedCheckpointError,
     SharedCheckpointError,
     SpillDirectoryError,
 )
+from oldgrowth.storage import fit_directory, grown_trees, task_log
+from oldgrowth.storage.checkpoint_dir import FILES, lasting_space
 from test_workspace import DATA, forest, interrupted
 
 # Names that fits of any version have used, and some that none has.

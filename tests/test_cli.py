@@ -17,10 +17,10 @@ import pytest
 from rich.console import Console
 
 import oldgrowth
-import oldgrowth.demo as demo_module
-from oldgrowth.cli import run
-from oldgrowth.demo import run_demo
-from oldgrowth.scene import CLASS_NAMES
+import oldgrowth.demo.demo as demo_module
+from oldgrowth.cli.main import run
+from oldgrowth.demo.demo import run_demo
+from oldgrowth.demo.scene import CLASS_NAMES
 
 # What the tests of other modules have loaded counts too.
 LIMIT = 8 * 10**9
@@ -217,7 +217,7 @@ def test_an_interrupt_says_the_way_on(
 
 
 def running_demo(*options: str) -> subprocess.Popen[str]:
-    script = "from oldgrowth.cli import main; print('ready', flush=True); main()"
+    script = "from oldgrowth.cli.main import main; print('ready', flush=True); main()"
     command = [sys.executable, "-c", script, "demo", *options]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 

@@ -10,7 +10,7 @@ from sklearn import metrics
 
 import oldgrowth
 from cli_files import FEATURES, as_json, done, failed, frame, model_and_rows, write, write_forests
-from oldgrowth.scores import Confusion, Errors
+from oldgrowth.forest.scoring import Confusion, Errors
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_evaluate_says_what_is_wrong(
 
 
 def test_a_confusion_does_not_remember_every_unknown_label(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oldgrowth.scores._MOST_UNKNOWN", 5)
+    monkeypatch.setattr("oldgrowth.forest.scoring._MOST_UNKNOWN", 5)
     confusion = Confusion(np.array([1, 2]))
     for first in (0, 100, 200):
         confusion.add(np.arange(first, first + 100) + 10.0, np.zeros(100, dtype=np.intp))

@@ -15,11 +15,11 @@ import pytest
 import oldgrowth
 from cli_files import FEATURES, as_json, done, failed, frame, write
 from helpers import Inner, decode
-from oldgrowth import estimators
-from oldgrowth.cli import run
-from oldgrowth.commands.depths import forest_depths
-from oldgrowth.commands.parameters import KINDS, TASKS, all_parameters, estimator_class, in_options
-from oldgrowth.commands.show import ranges_of
+from oldgrowth.cli.main import run
+from oldgrowth.cli.parameters import KINDS, TASKS, all_parameters, estimator_class, in_options
+from oldgrowth.estimators import forests as estimators
+from oldgrowth.forest.depths import forest_depths
+from oldgrowth.reporting.tables import ranges_of
 
 BASE = ["--trees", "6", "--seed", "3", "--quiet"]
 
@@ -90,7 +90,7 @@ def test_every_kind_of_forest(kind: str, task: str, parquet: Path, tmp_path: Pat
 def test_whole_floats_are_classes_even_if_late_ones_decide(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("oldgrowth.commands.fit._LOOK_ROWS", 100)
+    monkeypatch.setattr("oldgrowth.cli.fit._LOOK_ROWS", 100)
     rows = frame()[[*FEATURES, "number"]].astype(float)
     whole = write(rows, tmp_path / "whole.parquet")
     done("fit", whole, "--target", "number", "-o", tmp_path / "f.og", *BASE)
@@ -272,7 +272,7 @@ def test_a_forest_that_cannot_be_saved_is_not_lost(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("oldgrowth.new_file._sync", full)
+        patch.setattr("oldgrowth.system.atomic_file._sync", full)
         assert "No space left" in failed(capsys, 1, *command, *kept)
     assert (folder / "oldgrowth-fit" / "checkpoint.json").exists() and not forest.exists()
     done(*command, *kept)
@@ -346,7 +346,7 @@ def leaf_depths(tree: Any, depth: int = 0) -> list[int]:
 
 
 def test_depths_are_those_of_the_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oldgrowth.commands.depths._NODES_AT_A_TIME", 50)
+    monkeypatch.setattr("oldgrowth.forest.depths._NODES_AT_A_TIME", 50)
     rows = frame()
     model = oldgrowth.RandomForestClassifier(5, random_state=0, n_jobs=1).fit(rows[FEATURES], rows["label"])
     depths = forest_depths(model.forest_)

@@ -117,14 +117,14 @@ def loaded(code: str) -> set[str]:
 
 @pytest.mark.parametrize("command", [["--help"], ["--version"], ["fit", "--help"], ["predict", "--help"]])
 def test_help_imports_next_to_nothing(command: list[str]) -> None:
-    assert not loaded(f"from oldgrowth.cli import run; run({command!r})") - {"numpy"}
+    assert not loaded(f"from oldgrowth.cli.main import run; run({command!r})") - {"numpy"}
     assert not loaded("import oldgrowth; oldgrowth.__all__; dir(oldgrowth)")
 
 
 def test_prediction_does_without_scikit_learn(here: Path, tmp_path: Path) -> None:
     for forest in ("label", "wet", "number", "value"):
         command = ["predict", f"{here}/{forest}.og", f"{here}/bare.parquet", "-o", f"{tmp_path}/{forest}.csv"]
-        used = loaded(f"from oldgrowth.cli import run; assert run({command!r}) == 0")
+        used = loaded(f"from oldgrowth.cli.main import run; assert run({command!r}) == 0")
         assert "pyarrow" in used and not used & {"sklearn", "scipy"}
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import oldgrowth
-import oldgrowth.limits
-import oldgrowth.memory
-from oldgrowth.control_groups import GroupMemory, group_memory, is_memory
+import oldgrowth.system.limits
+import oldgrowth.system.memory
 from oldgrowth.errors import DiskTooSmallError
-from oldgrowth.limits import limits_of
-from oldgrowth.user_warnings import SpillsToMemoryWarning
+from oldgrowth.messages.warnings import SpillsToMemoryWarning
+from oldgrowth.system.control_groups import GroupMemory, group_memory, is_memory
+from oldgrowth.system.limits import limits_of
 
 MB = 10**6
 V2 = "{n} 1 0:29 {root} {point} rw,relatime shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
@@ -78,9 +78,9 @@ def test_what_cannot_be_found_limits_nothing(tmp_path, cgroup: str) -> None:
 
 def test_the_tightest_group_counts(monkeypatch) -> None:
     groups = [GroupMemory(800 * MB, 100 * MB), GroupMemory(900 * MB, 850 * MB)]
-    monkeypatch.setattr(oldgrowth.memory, "group_memory", lambda: groups)
-    assert oldgrowth.memory.total_memory() == 800 * MB
-    assert oldgrowth.memory.free_memory() == 50 * MB
+    monkeypatch.setattr(oldgrowth.system.memory, "group_memory", lambda: groups)
+    assert oldgrowth.system.memory.total_memory() == 800 * MB
+    assert oldgrowth.system.memory.free_memory() == 50 * MB
 
 
 def test_directories_that_are_memory(tmp_path) -> None:
@@ -99,8 +99,8 @@ def test_directories_that_are_memory(tmp_path) -> None:
 
 
 def test_files_in_memory_share_it_with_the_process(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(oldgrowth.limits, "is_memory", lambda directory: True)
-    monkeypatch.setattr(oldgrowth.limits, "auto_room", lambda: 1000 * MB)
+    monkeypatch.setattr(oldgrowth.system.limits, "is_memory", lambda directory: True)
+    monkeypatch.setattr(oldgrowth.system.limits, "auto_room", lambda: 1000 * MB)
     asked = {"memory_limit": "auto", "spill_dir": tmp_path, "checkpoint_dir": None}
     limits = limits_of(asked)
     assert limits.memory - limits.resident == limits.spill_limit == 500 * MB
@@ -112,6 +112,6 @@ def test_files_in_memory_share_it_with_the_process(tmp_path, monkeypatch) -> Non
     model = oldgrowth.RandomForestClassifier(2, store="disk", spill_dir=tmp_path, random_state=0)
     with pytest.warns(SpillsToMemoryWarning, match="is memory itself"):
         model.fit(x, y)
-    monkeypatch.setattr(oldgrowth.limits, "auto_room", lambda: 1000)
+    monkeypatch.setattr(oldgrowth.system.limits, "auto_room", lambda: 1000)
     with pytest.raises(DiskTooSmallError):
         model.fit(x, y)

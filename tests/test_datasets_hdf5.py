@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from oldgrowth import open_dataset
-from oldgrowth.cli import run
+from oldgrowth.cli.main import run
 from oldgrowth.errors import ChangedSourceError, MissingValuesError, OtherFilesError, ParameterError
 
 ROWS, COLUMNS = 40, 3

@@ -60,7 +60,7 @@ import pathlib, sys, oldgrowth
 import h5py
 import numpy as np
 from oldgrowth import RandomForestClassifier
-from oldgrowth.memory import resident_memory
+from oldgrowth.system.memory import resident_memory
 begin = resident_memory()
 pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
 """

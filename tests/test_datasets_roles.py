@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from oldgrowth import RandomForestClassifier, open_dataset
-from oldgrowth.cli import run
+from oldgrowth.cli.main import run
 from oldgrowth.datasets.columns import AllBut
 from oldgrowth.errors import (
     DuplicateColumnError,

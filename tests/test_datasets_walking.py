@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from oldgrowth import open_dataset
-from oldgrowth.cli import run
+from oldgrowth.cli.main import run
 from oldgrowth.errors import NoDataError, UnknownSourceError, UnreadableFileError
 
 

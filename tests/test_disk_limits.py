@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import oldgrowth.fit
+import oldgrowth.fitting.pipeline
 from helpers import make_data
 from oldgrowth import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from oldgrowth.errors import DiskTooSmallError, SpillDirectoryError, SpillLimitError
-from oldgrowth.workspace import Workspace, spill_space
+from oldgrowth.storage.workspace import Workspace, spill_space
 
 X, Y = make_data(6000, 5, 3, seed=1)
 NOISE = np.random.default_rng(0).normal(size=len(Y))
@@ -96,13 +96,13 @@ def test_many_top_trees_need_few_descriptors(tmp_path) -> None:
 @pytest.mark.parametrize("stage", ["grow", "assemble", "distribute_round"])
 def test_a_directory_that_is_removed_during_a_fit(tmp_path, monkeypatch, where: str, stage: str) -> None:
     """What has its trees is finished; else the error says what happened."""
-    real = getattr(oldgrowth.fit, stage)
+    real = getattr(oldgrowth.fitting.pipeline, stage)
 
     def removed(*args: Any, **options: Any) -> Any:
         shutil.rmtree(tmp_path / "here")
         return real(*args, **options)
 
-    monkeypatch.setattr(oldgrowth.fit, stage, removed)
+    monkeypatch.setattr(oldgrowth.fitting.pipeline, stage, removed)
     params = {"bucket_size": 500, "random_state": 0, "store": "disk", where: tmp_path / "here"}
     if stage == "distribute_round":
         with pytest.raises(SpillDirectoryError, match=r"here.*was removed while the fit used it"):

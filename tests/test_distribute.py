@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from oldgrowth import _core
-from oldgrowth.array_rows import ArrayRows
-from oldgrowth.bucket_store import BucketStore, MemoryStore
-from oldgrowth.disk_store import DiskStore
-from oldgrowth.distribute import distribute
 from oldgrowth.errors import ChangedDataError, ChangedSourceError
+from oldgrowth.fitting.distribute import distribute
+from oldgrowth.fitting.resplit import split_large_buckets
+from oldgrowth.fitting.sample import Sampled, sample
 from oldgrowth.plan import Plan
-from oldgrowth.sample import Sampled, sample
-from oldgrowth.split_large import split_large_buckets
-from oldgrowth.workspace import Workspace, spill_space
+from oldgrowth.rows.array_rows import ArrayRows
+from oldgrowth.storage.bucket_store import BucketStore, MemoryStore
+from oldgrowth.storage.disk_store import DiskStore
+from oldgrowth.storage.workspace import Workspace, spill_space
 from stages import PROGRESS, all_values, pool, small_data, small_plan, through_top_trees
 
 
@@ -156,7 +156,7 @@ class StoreSuite(ABC):
 
 
 def _passed(data: ArrayRows, rows: int):
-    from oldgrowth.training_rows import Pass, Place, Trail
+    from oldgrowth.rows.training_rows import Pass, Place, Trail
 
     return Pass(data, Place(), Trail()).chunks(rows)
 
@@ -176,4 +176,4 @@ class TestDiskStoreInTinyBlocks(TestDiskStore):
 
     @pytest.fixture(autouse=True)
     def tiny(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("oldgrowth.disk_store._WRITE_BYTES", 200)
+        monkeypatch.setattr("oldgrowth.storage.disk_store._WRITE_BYTES", 200)

@@ -17,9 +17,9 @@ import pytest
 import oldgrowth
 from helpers import make_data
 from oldgrowth import errors
-from oldgrowth.forest import Forest
-from oldgrowth.spill_file import SpillFile
-from oldgrowth.whole_trees import whole_trees
+from oldgrowth.forest.forest import Forest
+from oldgrowth.forest.whole_trees import whole_trees
+from oldgrowth.storage.spill_file import SpillFile
 
 KINDS: dict[str, Callable[[Any, Path], Any]] = {
     "in memory": lambda model, _: model,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import oldgrowth
-from oldgrowth.memory import size_of
+from oldgrowth.system.memory import size_of
 
 
 def test_the_disk_is_estimated_before_it_is_taken(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

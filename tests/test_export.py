@@ -18,8 +18,8 @@ import oldgrowth
 from helpers import make_data
 from oldgrowth import RandomForestClassifier, RandomForestRegressor
 from oldgrowth.errors import ExportError, MissingExtraError
-from oldgrowth.forest import Forest
-from oldgrowth.whole_trees import whole_sizes, whole_trees
+from oldgrowth.forest.forest import Forest
+from oldgrowth.forest.whole_trees import whole_sizes, whole_trees
 
 CLASSIFIERS = ["RandomForestClassifier", "ExtraTreesClassifier", "SubsetForestClassifier"]
 REGRESSORS = ["RandomForestRegressor", "ExtraTreesRegressor", "SubsetForestRegressor"]
@@ -250,10 +250,10 @@ def test_onnx_beyond_two_gigabytes_is_refused(name: str, monkeypatch: pytest.Mon
     x, y = make_data(3000, 5, 3 if "Classifier" in name else 0, seed=9)
     model = fitted(name, x, y, min_samples_leaf=3)
     size = model.to_onnx().ByteSize()
-    monkeypatch.setattr("oldgrowth.export_onnx.MOST_BYTES", size - 1)
+    monkeypatch.setattr("oldgrowth.export.onnx.MOST_BYTES", size - 1)
     with pytest.raises(ExportError, match=r"ONNX: [\d,]+ nodes take up to [\d,]+ bytes"):
         model.to_onnx()
-    monkeypatch.setattr("oldgrowth.export_onnx.MOST_BYTES", int(1.15 * size) + 5000)
+    monkeypatch.setattr("oldgrowth.export.onnx.MOST_BYTES", int(1.15 * size) + 5000)
     model.to_onnx()
 
 
@@ -282,7 +282,7 @@ def test_a_forest_beyond_memory_or_node_numbers_is_refused(monkeypatch: pytest.M
     with pytest.raises(ExportError, match="memory_limit leaves 0 B"):
         model.to_sklearn()
     model.set_params(memory_limit="auto")
-    monkeypatch.setattr("oldgrowth.export_treelite.MOST_NODES", 10)
+    monkeypatch.setattr("oldgrowth.export.treelite.MOST_NODES", 10)
     with pytest.raises(ExportError, match="treelite holds 10 in a tree"):
         model.to_treelite()
 

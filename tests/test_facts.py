@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from oldgrowth.facts import ExactSum, FactFinder, Facts
+from oldgrowth.rows.data_summary import ExactSum, FactFinder, Facts
 
 
 @given(arrays(np.float64, st.integers(1, 60), elements=st.floats(0, 1e300)), st.integers(1, 59))

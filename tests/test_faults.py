@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-import oldgrowth.fit
-import oldgrowth.sample
-import oldgrowth.task_log
+import oldgrowth.fitting.pipeline
+import oldgrowth.fitting.sample
+import oldgrowth.storage.task_log
 from helpers import make_data
-from oldgrowth import RandomForestClassifier, RandomForestRegressor, fit_directory, open_dataset
-from oldgrowth.checkpoint_dir import FILES
+from oldgrowth import RandomForestClassifier, RandomForestRegressor, open_dataset
 from oldgrowth.errors import DamagedBlockError, DamagedCheckpointError, SpillFullError
+from oldgrowth.storage import fit_directory
+from oldgrowth.storage.checkpoint_dir import FILES
 from on_disk import make_all_tiny
 
 CALLS = ("pwrite", "fsync", "fdatasync", "replace")
@@ -46,8 +47,8 @@ class FullDisk:
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     make_all_tiny(monkeypatch)
-    monkeypatch.setattr(oldgrowth.sample, "_SAVE_EVERY_SECONDS", 0.0)
-    monkeypatch.setattr(oldgrowth.task_log, "_SYNC_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(oldgrowth.fitting.sample, "_SAVE_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(oldgrowth.storage.task_log, "_SYNC_EVERY_SECONDS", 0.0)
 
 
 def small_fit(rows: int = 150, **params: Any) -> RandomForestClassifier:
@@ -132,7 +133,7 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     def stop(*args: Any, **options: Any) -> None:
         raise Stopped
 
-    monkeypatch.setattr(oldgrowth.fit, name, stop)
+    monkeypatch.setattr(oldgrowth.fitting.pipeline, name, stop)
 
 
 def stopped_fit(monkeypatch: pytest.MonkeyPatch, directory: Path, stage: str, **params: Any) -> None:
@@ -179,7 +180,7 @@ def make(directory: Path) -> Path:
 
 def test_any_flipped_bit_of_a_bucket_is_found_while_it_is_grown(tiny, monkeypatch, tmp_path) -> None:
     """Between distribution and growth, in one process: every bit of a file."""
-    grow = oldgrowth.fit.grow
+    grow = oldgrowth.fitting.pipeline.grow
     found = []
 
     def damaged(store, *args: Any, **options: Any) -> None:
@@ -191,7 +192,7 @@ def test_any_flipped_bit_of_a_bucket_is_found_while_it_is_grown(tiny, monkeypatc
                 found.append(bit)
         grow(store, *args, **options)
 
-    monkeypatch.setattr(oldgrowth.fit, "grow", damaged)
+    monkeypatch.setattr(oldgrowth.fitting.pipeline, "grow", damaged)
     small_fit(50, bucket_size=15, n_estimators=4, store="disk", spill_dir=tmp_path)
     assert len(found) > 8000
 
@@ -238,7 +239,7 @@ def test_a_header_with_a_flipped_bit(tiny, monkeypatch, tmp_path, name: str) -> 
 def test_a_regression_with_damaged_votes(tiny, monkeypatch, tmp_path) -> None:
     """In one process: votes are checked before they are added up."""
     x, y = make_data(150, 3, 0, seed=2)
-    assemble = oldgrowth.fit.assemble
+    assemble = oldgrowth.fitting.pipeline.assemble
 
     def damaged(*args: Any, **options: Any) -> Any:
         (file,) = tmp_path.glob("*/oob.log")
@@ -247,7 +248,7 @@ def test_a_regression_with_damaged_votes(tiny, monkeypatch, tmp_path) -> None:
         file.write_bytes(data)
         return assemble(*args, **options)
 
-    monkeypatch.setattr(oldgrowth.fit, "assemble", damaged)
+    monkeypatch.setattr(oldgrowth.fitting.pipeline, "assemble", damaged)
     model = RandomForestRegressor(6, bucket_size=40, oob_score=True, store="disk", spill_dir=tmp_path)
     with pytest.raises(DamagedBlockError, match=r"oob\.log"):
         model.fit(x, np.asarray(y))

@@ -14,7 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-import oldgrowth.fit
+import oldgrowth.fitting.pipeline
 from dataset_sources import NAMES, SOURCES, Truth, make_truth
 from oldgrowth import (
     ExtraTreesClassifier,
@@ -23,15 +23,9 @@ from oldgrowth import (
     SubsetForestClassifier,
     open_dataset,
 )
-from oldgrowth.errors import (
-    ChangedSourceError,
-    CheckpointError,
-    DataError,
-    MemoryLimitError,
-    ParameterError,
-)
-from oldgrowth.memory import memory_limit_of
-from oldgrowth.training_rows import Trail
+from oldgrowth.errors import ChangedSourceError, CheckpointError, DataError, MemoryLimitError, ParameterError
+from oldgrowth.rows.training_rows import Trail
+from oldgrowth.system.memory import memory_limit_of
 from on_disk import make_all_tiny
 
 OPTIONS: dict[str, Any] = {"random_state": 2, "n_jobs": 2, "bucket_size": 200, "top_sample": 300}
@@ -176,7 +170,7 @@ def test_a_fit_of_any_source_is_taken_up_again(tiny, monkeypatch, tmp_path, name
     model = RandomForestClassifier(6, oob_score=True, checkpoint_dir=tmp_path / "checkpoint", **OPTIONS)
     for stage in ("grow_top_trees", "distribute_round", "grow", "assemble"):
         with monkeypatch.context() as patch:
-            patch.setattr(oldgrowth.fit, stage, _stop)
+            patch.setattr(oldgrowth.fitting.pipeline, stage, _stop)
             with pytest.raises(Stopped):
                 model.set_params(chunk_size=97 + len(stage)).fit(data)
         data = open_dataset(*source.args, **source.options) if stage == "grow" else data
@@ -192,7 +186,7 @@ def test_a_file_that_was_written_again_is_refused(monkeypatch, tmp_path: Path) -
     pq.write_table(table(), path)
     model = RandomForestRegressor(6, checkpoint_dir=tmp_path / "checkpoint", **OPTIONS)
     with monkeypatch.context() as patch:
-        patch.setattr(oldgrowth.fit, "grow", _stop)
+        patch.setattr(oldgrowth.fitting.pipeline, "grow", _stop)
         with pytest.raises(Stopped):
             model.fit(open_dataset(path, "value", NAMES))
     pq.write_table(table().slice(1), path)

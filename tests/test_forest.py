@@ -7,7 +7,7 @@ import pytest
 
 from helpers import make_data
 from oldgrowth import RandomForestClassifier, RandomForestRegressor
-from oldgrowth.forest import Forest
+from oldgrowth.forest.forest import Forest
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from oldgrowth import RandomForestClassifier, RandomForestRegressor
-from oldgrowth.grow import TopTasks
-from oldgrowth.grown_trees import TreesInMemory
-from oldgrowth.top_tree import TopTree, only_bucket
+from oldgrowth.fitting.grow import TopTasks
+from oldgrowth.fitting.top_trees import TopTree, only_bucket
+from oldgrowth.storage.grown_trees import TreesInMemory
 from stages import small_data, small_plan
 
 

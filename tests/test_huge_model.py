@@ -9,9 +9,9 @@ import numpy as np
 
 from helpers import make_data
 from oldgrowth import RandomForestClassifier, load
-from oldgrowth.forest import ARRAYS
-from oldgrowth.model_file import ModelWriter
-from oldgrowth.model_meta import describe
+from oldgrowth.forest.forest import ARRAYS
+from oldgrowth.forest.model_file import ModelWriter
+from oldgrowth.forest.model_meta import describe
 
 HOLE = 2**32 + 5  # nodes
 

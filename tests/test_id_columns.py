@@ -12,8 +12,8 @@ import pytest
 
 import oldgrowth
 from cli_files import done
-from oldgrowth.id_columns import IdFinder
-from oldgrowth.user_warnings import FeatureNamesWarning, IdColumnWarning
+from oldgrowth.messages.warnings import FeatureNamesWarning, IdColumnWarning
+from oldgrowth.rows.id_columns import IdFinder
 
 N = 2000
 RNG = np.random.default_rng(0)

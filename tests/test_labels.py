@@ -10,7 +10,7 @@ import pytest
 from oldgrowth import RandomForestClassifier, RandomForestRegressor, open_dataset
 from oldgrowth.datasets import Batch, CodedLabels
 from oldgrowth.errors import DataError, UnseenLabelError
-from oldgrowth.labels import LabelCoder
+from oldgrowth.rows.class_codes import LabelCoder
 
 ROWS = pl.DataFrame({"a": [0.0, 1.0, 2.0, 3.0], "name": ["x", "y", "x", "y"], "part": [0.5, 1.0, 1.5, 2.0]})
 

@@ -13,10 +13,10 @@ import pytest
 
 import oldgrowth
 from oldgrowth import RandomForestClassifier, RandomForestRegressor, open_dataset
-from oldgrowth.cli import run
+from oldgrowth.cli.main import run
 from oldgrowth.datasets.labels import join_labels, text_array
 from oldgrowth.errors import DataError, SameNumberError, TooManyLabelsError
-from oldgrowth.scores import Confusion
+from oldgrowth.forest.scoring import Confusion
 
 BIG = 2**60
 FOUR = np.arange(4.0).reshape(4, 1)
@@ -217,7 +217,7 @@ def test_a_label_for_every_row_is_refused_before_it_fills_the_memory():
             yield numbers.reshape(-1, 1), np.char.add("customer-", numbers.astype(str))
 
     data = open_dataset(batches)
-    forest = RandomForestClassifier(2, memory_limit=oldgrowth.memory.resident_memory() + 240_000_000)
+    forest = RandomForestClassifier(2, memory_limit=oldgrowth.system.memory.resident_memory() + 240_000_000)
     with pytest.raises(TooManyLabelsError, match=r"'y' has [\d,]+ different labels .* is an id, not a class"):
         forest.fit(data)
 

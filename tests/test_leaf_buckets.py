@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import oldgrowth
-from oldgrowth.bucket_store import BucketStore
-from oldgrowth.means import GrowingRoom
+from oldgrowth.planning.execution import GrowingRoom
+from oldgrowth.storage.bucket_store import BucketStore
 
 N = 3000
 

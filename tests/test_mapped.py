@@ -15,8 +15,9 @@ import pytest
 
 import oldgrowth
 from helpers import make_data
-from oldgrowth import base, batch_predict
-from oldgrowth.model_file import read_model
+from oldgrowth.estimators import base
+from oldgrowth.forest import batch_predict
+from oldgrowth.forest.model_file import read_model
 
 READER = """
 import hashlib, sys

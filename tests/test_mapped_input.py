@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from oldgrowth import RandomForestClassifier
-from oldgrowth.array_rows import ArrayRows
-from oldgrowth.mapped_input import MappedInput
-from oldgrowth.training_rows import Place
+from oldgrowth.rows.array_rows import ArrayRows
+from oldgrowth.rows.mapped_input import MappedInput
+from oldgrowth.rows.training_rows import Place
 
 
 def resident_pages_of(path: Path) -> int:

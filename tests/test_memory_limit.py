@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import oldgrowth
-from oldgrowth.memory import resident_memory
+from oldgrowth.system.memory import resident_memory
 
 ROWS, FEATURES = 1_700_000, 100
 
@@ -23,7 +23,7 @@ CHILD = """
 import json, sys
 import numpy as np
 import oldgrowth
-from oldgrowth.memory import peak_memory
+from oldgrowth.system.memory import peak_memory
 path, params = sys.argv[1], json.loads(sys.argv[2])
 data = oldgrowth.open_dataset(path, target="y")
 sizes = {"n_estimators": 4, "max_depth": 6, "bucket_size": 20_000, "top_sample": 30_000}

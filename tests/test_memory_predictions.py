@@ -10,11 +10,11 @@ import pytest
 import sklearn.base
 
 import oldgrowth
-from oldgrowth import batch_predict
-from oldgrowth.batch_predict import Needs, plan_batches
 from oldgrowth.errors import DataError, MemoryLimitError
-from oldgrowth.memory import resident_memory
-from oldgrowth.scores import MOST_IN_MATRIX, Confusion
+from oldgrowth.forest import batch_predict
+from oldgrowth.forest.batch_predict import Needs, plan_batches
+from oldgrowth.forest.scoring import MOST_IN_MATRIX, Confusion
+from oldgrowth.system.memory import resident_memory
 from torture.memory_predictions import MANY, SOME, Case, Workshop, judge
 
 CASES = [

@@ -17,9 +17,9 @@ import pytest
 import oldgrowth
 from helpers import make_data
 from oldgrowth import _core, errors
-from oldgrowth.forest import ARRAYS
-from oldgrowth.model_file import PAGE, ModelWriter, read_model
-from oldgrowth.model_meta import describe
+from oldgrowth.forest.forest import ARRAYS
+from oldgrowth.forest.model_file import PAGE, ModelWriter, read_model
+from oldgrowth.forest.model_meta import describe
 from torture.fuzz_model import run
 
 

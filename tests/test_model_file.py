@@ -16,10 +16,10 @@ from sklearn.metrics import accuracy_score
 import oldgrowth
 from helpers import make_data
 from oldgrowth import errors
-from oldgrowth.forest import ARRAYS
-from oldgrowth.model_file import PAGE, ModelWriter, read_model, write_model
-from oldgrowth.model_meta import describe
-from oldgrowth.report import FitReport
+from oldgrowth.forest.forest import ARRAYS
+from oldgrowth.forest.model_file import PAGE, ModelWriter, read_model, write_model
+from oldgrowth.forest.model_meta import describe
+from oldgrowth.reporting.report import FitReport
 
 ESTIMATORS = [getattr(oldgrowth, name) for name in oldgrowth.__all__ if name.endswith(("fier", "ssor"))]
 CLASSIFIERS = [cls for cls in ESTIMATORS if hasattr(cls, "predict_proba")]
@@ -160,7 +160,7 @@ def test_large_arrays_are_written_in_parts(path: Path, monkeypatch: pytest.Monke
     model = fitted()
     model.save(path)
     whole = path.read_bytes()
-    monkeypatch.setattr("oldgrowth.model_file._PART_BYTES", 24)
+    monkeypatch.setattr("oldgrowth.forest.model_file._PART_BYTES", 24)
     model.save(path)
     assert path.read_bytes() == whole
 

@@ -13,7 +13,7 @@ import pytest
 
 from helpers import make_data
 from oldgrowth import OldgrowthError, RandomForestClassifier
-from oldgrowth.narrow_frame import narrow_frame
+from oldgrowth.estimators.narrow_frame import narrow_frame
 
 ROWS, FEATURES = 4000, 6
 NAMES = [f"c{j}" for j in range(FEATURES)]

@@ -15,7 +15,7 @@ import pytest
 
 import oldgrowth
 from oldgrowth.errors import OutputError, ParameterError
-from oldgrowth.new_file import new_file
+from oldgrowth.system.atomic_file import new_file
 
 
 def device(path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_link_stays_a_link_and_its_target_is_replaced(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from oldgrowth.new_file import new_file
+from oldgrowth.system.atomic_file import new_file
 with new_file(Path(sys.argv[1])) as file:
     file.write(b"half")
     file.flush()

@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 import oldgrowth
-import oldgrowth.report
+import oldgrowth.reporting.report
 from helpers import make_data
 from oldgrowth import RandomForestClassifier, RandomForestRegressor, SubsetForestClassifier, _core, plot
 from oldgrowth.errors import DataError, MissingExtraError, NoBucketRowsError, ParameterError
@@ -226,7 +226,7 @@ def test_axes_that_are_given_are_drawn_on(model: RandomForestClassifier) -> None
 
 
 def test_rows_of_very_many_buckets_are_not_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(oldgrowth.report, "KEPT_BUCKETS", 10)
+    monkeypatch.setattr(oldgrowth.reporting.report, "KEPT_BUCKETS", 10)
     monkeypatch.setattr(plot, "KEPT_BUCKETS", 10)
     model = fitted()
     assert model.fit_report_.rows_by_bucket == [] and model.fit_report_.bucket_rows["100%"] > 100

@@ -4,9 +4,9 @@ import pytest
 
 from helpers import make_data
 from oldgrowth import RandomForestClassifier
-from oldgrowth.memory import human_bytes, peak_memory
-from oldgrowth.progress import FollowedStage, Machine
-from oldgrowth.screens import BETWEEN
+from oldgrowth.reporting.progress import FollowedStage, Machine
+from oldgrowth.reporting.screens import BETWEEN
+from oldgrowth.system.memory import human_bytes, peak_memory
 
 
 def test_silent_unless_asked(capfd: pytest.CaptureFixture[str]) -> None:

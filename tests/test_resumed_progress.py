@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import oldgrowth.grow
-import oldgrowth.progress
+import oldgrowth.fitting.grow
+import oldgrowth.reporting.progress
 from oldgrowth.plot import _of_rows
-from oldgrowth.progress import FollowedStage, Machine
-from oldgrowth.report import FitReport
+from oldgrowth.reporting.progress import FollowedStage, Machine
+from oldgrowth.reporting.report import FitReport
 from test_workspace import DATA, Stopped, forest, interrupted
 
 
 def test_the_time_left_is_that_of_the_rows_done_now(monkeypatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(oldgrowth.progress.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(oldgrowth.reporting.progress.time, "perf_counter", lambda: now[0])
     stage = FollowedStage("grow", 1_000_000, 8_000_000, Machine(10**9))
     stage.skip(900_000)
     now[0] += 10
@@ -37,7 +37,7 @@ def test_a_resumed_fit_counts_the_rows_of_the_whole_fit(tmp_path, monkeypatch) -
 
 def test_a_fit_resumed_while_trees_grow_counts_all_trees(tmp_path, monkeypatch) -> None:
     whole = forest(tmp_path).fit(*DATA).fit_report_
-    grown = oldgrowth.grow._Growing.grow
+    grown = oldgrowth.fitting.grow._Growing.grow
     left = [8]
 
     def stopping(*args) -> None:
@@ -47,7 +47,7 @@ def test_a_fit_resumed_while_trees_grow_counts_all_trees(tmp_path, monkeypatch) 
         grown(*args)
 
     with monkeypatch.context() as patch, pytest.raises(Stopped):
-        patch.setattr(oldgrowth.grow._Growing, "grow", stopping)
+        patch.setattr(oldgrowth.fitting.grow._Growing, "grow", stopping)
         forest(tmp_path, n_jobs=1).fit(*DATA)
     resumed = forest(tmp_path).fit(*DATA).fit_report_
     rows = [{s.name: s.rows for s in report.stages} for report in (whole, resumed)]

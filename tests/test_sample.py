@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from oldgrowth import _core
-from oldgrowth.array_rows import ArrayRows
 from oldgrowth.errors import InfiniteValueError
-from oldgrowth.sample import sample
-from oldgrowth.space import Space
-from oldgrowth.training_rows import Chunk, Place
+from oldgrowth.fitting.sample import sample
+from oldgrowth.rows.array_rows import ArrayRows
+from oldgrowth.rows.training_rows import Chunk, Place
+from oldgrowth.storage.fit_workspace import Space
 from stages import PROGRESS, all_values, pool, small_data, small_plan
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oldgrowth.errors import DataError, ParameterError
-from oldgrowth.scene import (
+from oldgrowth.demo.scene import (
     CLASS_NAMES,
     FEATURE_NAMES,
     MIN_SIDE,
@@ -17,6 +16,7 @@ from oldgrowth.scene import (
     split_blocks,
     split_pixels,
 )
+from oldgrowth.errors import DataError, ParameterError
 
 RARE = len(CLASS_NAMES) - 1
 

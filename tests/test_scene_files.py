@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import oldgrowth.scene_files as scene_files
+import oldgrowth.demo.scene_files as scene_files
 from oldgrowth import open_dataset
+from oldgrowth.demo.scene import FEATURE_NAMES, make_scene, patches
+from oldgrowth.demo.scene_files import TARGET, make_scene_files, strips, write_scene
 from oldgrowth.errors import SceneError
-from oldgrowth.scene import FEATURE_NAMES, make_scene, patches
-from oldgrowth.scene_files import TARGET, make_scene_files, strips, write_scene
 
 
 def test_files_hold_the_scene(tmp_path: Path) -> None:

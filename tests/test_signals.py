@@ -15,7 +15,7 @@ import pytest
 
 from helpers import make_data
 from oldgrowth import RandomForestClassifier, load
-from oldgrowth.signals import Terminated, ended_by_signals, uninterrupted
+from oldgrowth.system.signals import Terminated, ended_by_signals, uninterrupted
 
 SIGNALS = [signal.SIGTERM, signal.SIGHUP]
 # Every stage waits a little, so that a signal meets the fit in it.
@@ -23,11 +23,11 @@ FIT = """
 import sys, time
 sys.path.insert(0, {tests!r})
 import numpy as np
-import oldgrowth, oldgrowth.fit, oldgrowth.forest
+import oldgrowth, oldgrowth.fitting.pipeline, oldgrowth.forest.forest
 from helpers import make_data
 slow = {slow!r}
-for module, name in ((oldgrowth.fit, "sample"), (oldgrowth.fit, "distribute_round"), (oldgrowth.fit, "grow"),
-                     (oldgrowth.fit, "assemble")):
+for module, name in ((oldgrowth.fitting.pipeline, "sample"), (oldgrowth.fitting.pipeline, "distribute_round"), (oldgrowth.fitting.pipeline, "grow"),
+                     (oldgrowth.fitting.pipeline, "assemble")):
     def late(*args, real=getattr(module, name), name=name, **options):
         done = real(*args, **options)
         if name == slow:
@@ -104,12 +104,12 @@ def test_a_signal_ends_a_command(tmp_path) -> None:
 
 PREDICT = """
 import sys, time
-import oldgrowth.commands.predict as predict
+import oldgrowth.cli.predict as predict
 def late(*_):
     print("now", flush=True)
     time.sleep(60)
 predict.Predictions.of = late
-from oldgrowth.cli import run
+from oldgrowth.cli.main import run
 sys.exit(run(["predict", *sys.argv[1:]]))
 """
 
@@ -180,12 +180,12 @@ def test_what_must_not_be_left_half_done_is_finished_first() -> None:
 
 SAVE = """
 import sys, time
-import oldgrowth, oldgrowth.model_file
+import oldgrowth, oldgrowth.forest.model_file
 def late(*_):
     print("now", flush=True)
     time.sleep(60)
 model = oldgrowth.load(sys.argv[1], mmap=False)
-oldgrowth.model_file.ModelWriter.add_meta = late
+oldgrowth.forest.model_file.ModelWriter.add_meta = late
 model.save(sys.argv[1])
 """
 

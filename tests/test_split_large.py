@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from oldgrowth import RandomForestClassifier, _core
-from oldgrowth.array_rows import ArrayRows
-from oldgrowth.split_large import split_large_buckets
+from oldgrowth.fitting.resplit import split_large_buckets
+from oldgrowth.rows.array_rows import ArrayRows
 from stages import all_values, in_memory, pool, small_data, small_plan, through_top_trees
 
 

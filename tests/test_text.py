@@ -15,7 +15,7 @@ import pytest
 import oldgrowth
 from cli_files import done, failed
 from oldgrowth.errors import MissingColumnError
-from oldgrowth.text import counted, printable
+from oldgrowth.messages.text import counted, printable
 
 EVIL = "a\x1b[31mred\x07\x9b\u202e"
 

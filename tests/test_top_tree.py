@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-import oldgrowth.top_tree
+import oldgrowth.fitting.top_trees
 from oldgrowth import _core
-from oldgrowth.array_rows import ArrayRows
+from oldgrowth.rows.array_rows import ArrayRows
 from stages import pool, small_data, small_plan, through_top_trees
 
 
@@ -92,7 +92,7 @@ def test_a_large_sample_is_grown_on_part_by_part(balance: float, monkeypatch: py
     data = small_data(20_000)
     sizes = {"bucket_size": 300, "top_sample": 10_000, "balance": balance, "top_max_features": None}
     whole, _, _ = top_trees(data, **sizes)
-    monkeypatch.setattr("oldgrowth.top_tree.PART_ROWS", 1_500)
+    monkeypatch.setattr("oldgrowth.fitting.top_trees.PART_ROWS", 1_500)
     in_parts, samples, plan = top_trees(data, **sizes)
     limit = plan.bucket_size * plan.top_sample / data.n_rows
     for top, other, x in zip(in_parts, whole, samples, strict=True):
@@ -110,7 +110,7 @@ def test_parts_that_come_out_too_large_are_parted_again(monkeypatch: pytest.Monk
     data = small_data(4_000)
     x, y = np.array(data.take(np.arange(4_000, dtype=np.uint32)).x), data.targets
     x[::2] = 0
-    monkeypatch.setattr("oldgrowth.top_tree.PART_ROWS", 100)
+    monkeypatch.setattr("oldgrowth.fitting.top_trees.PART_ROWS", 100)
     tops, samples, _ = top_trees(ArrayRows(x, y, 3), bucket_size=50, top_sample=4_000)
     for top, sampled in zip(tops, samples, strict=True):
         rows = np.sort(np.bincount(_core.route(top.nodes, sampled), minlength=top.n_buckets))
@@ -118,7 +118,7 @@ def test_parts_that_come_out_too_large_are_parted_again(monkeypatch: pytest.Monk
 
 
 def test_parts_are_no_deeper_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oldgrowth.top_tree.PART_ROWS", 300)
+    monkeypatch.setattr("oldgrowth.fitting.top_trees.PART_ROWS", 300)
     tops, _, _ = top_trees(small_data(4_000), bucket_size=20, top_sample=4_000, max_depth=5)
     assert [top.bucket_depths.max() for top in tops] == [5, 5]
     assert all(10 < top.n_buckets <= 2**5 for top in tops)  # depths may be told wrong
@@ -129,7 +129,7 @@ def test_the_first_part_is_drawn_from_all_of_the_sample(monkeypatch: pytest.Monk
     n = 8_000
     ordered = np.arange(n, dtype=np.float32)
     x = np.stack([ordered, ordered % 16], axis=1)
-    monkeypatch.setattr("oldgrowth.top_tree.PART_ROWS", 500)
+    monkeypatch.setattr("oldgrowth.fitting.top_trees.PART_ROWS", 500)
     sizes = {"bucket_size": 100, "top_sample": n, "balance": 1.0, "top_max_features": None}
     tops, _, _ = top_trees(ArrayRows(x, np.zeros(n), 3), **sizes)
     for top in tops:
@@ -141,15 +141,15 @@ def test_each_part_draws_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     data = ArrayRows(rng.normal(size=(6_000, 7)), np.zeros(6_000), 3)
     begun: dict[int, list[tuple[int, int]]] = {}
-    grow = oldgrowth.top_tree.grow_on_sample
+    grow = oldgrowth.fitting.top_trees.grow_on_sample
 
     def watched(bucket, n_rows, plan, stop, turn, depth=0, place=0):
         tree = grow(bucket, n_rows, plan, stop, turn, depth, place)
         begun.setdefault(turn, []).append((place, first_feature(tree.nodes, 7)))
         return tree
 
-    monkeypatch.setattr("oldgrowth.top_tree.PART_ROWS", 700)
-    monkeypatch.setattr("oldgrowth.top_tree.grow_on_sample", watched)
+    monkeypatch.setattr("oldgrowth.fitting.top_trees.PART_ROWS", 700)
+    monkeypatch.setattr("oldgrowth.fitting.top_trees.grow_on_sample", watched)
     top_trees(data, bucket_size=100, top_sample=6_000, balance=1.0, top_max_features=1)
     for parts in begun.values():
         places, features = zip(*parts, strict=True)

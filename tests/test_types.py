@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 import oldgrowth
-from oldgrowth.report import FitReport
+from oldgrowth.reporting.report import FitReport
 
 x, y = np.zeros((9, 2)), np.arange(9)
 classifier = oldgrowth.RandomForestClassifier(4, max_depth=3).fit(x, y)

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-import oldgrowth.fit
-import oldgrowth.means
+import oldgrowth.fitting.pipeline
+import oldgrowth.planning.execution
 from helpers import make_data
 from oldgrowth import RandomForestClassifier, RandomForestRegressor
-from oldgrowth.checkpoint import Checkpoint
-from oldgrowth.checkpoint_dir import FILES, lasting_space
 from oldgrowth.errors import CheckpointError, DirectoryInUseError, ParameterError, SpillDirectoryError
-from oldgrowth.workspace import reclaim, spill_space
+from oldgrowth.storage.checkpoint import Checkpoint
+from oldgrowth.storage.checkpoint_dir import FILES, lasting_space
+from oldgrowth.storage.workspace import reclaim, spill_space
 
 
 def mode(path: Path) -> int:
@@ -49,7 +49,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, directory: Path, x: Any, y: Any
         raise Stopped
 
     with monkeypatch.context() as patch:
-        patch.setattr(oldgrowth.fit, "assemble", stop)
+        patch.setattr(oldgrowth.fitting.pipeline, "assemble", stop)
         with pytest.raises(Stopped):
             forest(directory, **params).fit(x, y)
 
@@ -97,8 +97,8 @@ def child(code: str, *args: object) -> subprocess.Popen[str]:
 HOLD = """
 import sys, time
 from pathlib import Path
-from oldgrowth.checkpoint_dir import lasting_space
-from oldgrowth.workspace import spill_space
+from oldgrowth.storage.checkpoint_dir import lasting_space
+from oldgrowth.storage.workspace import spill_space
 with globals()[sys.argv[1]](Path(sys.argv[2])) as space:
     space.file("trees.log").append(b"x" * 100)
     print(space.path, flush=True)
@@ -262,11 +262,15 @@ def test_a_checkpoint_is_never_in_memory(tmp_path) -> None:
 
 
 def test_too_little_disk_is_told_before_the_first_pass(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(oldgrowth.fit, "sample", lambda *args: pytest.fail("the first pass began"))
+    monkeypatch.setattr(
+        oldgrowth.fitting.pipeline, "sample", lambda *args: pytest.fail("the first pass began")
+    )
     with pytest.raises(SpillDirectoryError, match="spill_limit is"):
         forest(tmp_path, checkpoint_dir=None, store="disk", spill_dir=tmp_path, spill_limit=1000).fit(*DATA)
-    usage = oldgrowth.means.shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(oldgrowth.means.shutil, "disk_usage", lambda path: usage._replace(free=5000))
+    usage = oldgrowth.planning.execution.shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(
+        oldgrowth.planning.execution.shutil, "disk_usage", lambda path: usage._replace(free=5000)
+    )
     with pytest.raises(SpillDirectoryError, match="are needed in"):
         forest(tmp_path, checkpoint_dir=None, store="disk", spill_dir=tmp_path).fit(*DATA)
 
@@ -276,8 +280,10 @@ def test_what_is_on_the_disk_already_counts_when_a_fit_is_taken_up(tmp_path, mon
     used = sum(path.lstat().st_size for path in (tmp_path / FILES).iterdir())
     needed = 600 * (4 * 4 + 9 + 16 * 6)
     free = needed - used // 2
-    usage = oldgrowth.means.shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(oldgrowth.means.shutil, "disk_usage", lambda path: usage._replace(free=free))
+    usage = oldgrowth.planning.execution.shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(
+        oldgrowth.planning.execution.shutil, "disk_usage", lambda path: usage._replace(free=free)
+    )
     forest(tmp_path, spill_limit="1GB").fit(*DATA)
 
 

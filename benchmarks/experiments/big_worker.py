@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 import oldgrowth
-from oldgrowth.memory import peak_memory
+from oldgrowth.system.memory import peak_memory
 
 READ_ROWS = 50_000
 

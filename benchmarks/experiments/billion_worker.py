@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import oldgrowth
-from oldgrowth.memory import peak_memory
+from oldgrowth.system.memory import peak_memory
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from imagery import WIDTH, Bytes, pixels

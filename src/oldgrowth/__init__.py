@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from ._version import __version__
     from .datasets import open_dataset
     from .errors import OldgrowthError
-    from .estimators import (
+    from .estimators.forests import (
         ExtraTreesClassifier,
         ExtraTreesRegressor,
         RandomForestClassifier,
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
         SubsetForestClassifier,
         SubsetForestRegressor,
     )
-    from .model_file import load
-    from .progress import FitProgress
+    from .forest.model_file import load
+    from .reporting.progress import FitProgress
 
 __all__ = [
     "ExtraTreesClassifier",
@@ -34,11 +34,11 @@ __all__ = [
 
 # Importing scikit-learn takes longer than most commands do: a name is imported when it is first used.
 _ESTIMATORS = [name for name in __all__ if name.endswith(("Classifier", "Regressor"))]
-_MODULE_OF = dict.fromkeys(_ESTIMATORS, "estimators") | {
-    "FitProgress": "progress",
+_MODULE_OF = dict.fromkeys(_ESTIMATORS, "estimators.forests") | {
+    "FitProgress": "reporting.progress",
     "OldgrowthError": "errors",
     "__version__": "_version",
-    "load": "model_file",
+    "load": "forest.model_file",
     "open_dataset": "datasets",
 }
 _SUBMODULES = ("datasets", "errors", "estimators", "plot")

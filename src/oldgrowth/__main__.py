@@ -1,5 +1,5 @@
 """`python -m oldgrowth` is the command `oldgrowth`."""
 
-from .cli import main
+from .cli.main import main
 
 main()

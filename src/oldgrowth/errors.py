@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from .surface import Say, difference, in_python, listed, on_command_line
-from .text import printable
+from .messages.surface import Say, difference, in_python, listed, on_command_line
+from .messages.text import printable
 
 
 class OldgrowthError(ValueError):

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import text
-from .batch_predict import targets_of
 from .datasets.base import Dataset
 from .datasets.labels import kept_apart
 from .errors import DataError, MissingExtraError, NoBucketRowsError, ParameterError
-from .fitted_models import drawable, feature_names, forest_in
-from .inputs import targets_to_score
-from .labels import ScoredSpellings
-from .report import KEPT_BUCKETS, quantiles_of_buckets
-from .scores import MOST_IN_MATRIX, Confusion, refuse_other_kinds
-from .tree_layout import TreeLayout, lay_out
+from .estimators.fitted import drawable, feature_names, forest_in
+from .estimators.inputs import targets_to_score
+from .forest.batch_predict import targets_of
+from .forest.scoring import MOST_IN_MATRIX, Confusion, refuse_other_kinds
+from .forest.tree_layout import TreeLayout, lay_out
+from .messages import text
+from .reporting.report import KEPT_BUCKETS, quantiles_of_buckets
+from .rows.class_codes import ScoredSpellings
 
 _LEAF, _OVER, _BAR = "#3f8f55", "#d9822b", "#3f7f93"
 _INK, _FAINT, _LINE = "#222222", "#666666", "#b5b5b5"

@@ -14,10 +14,10 @@ from pyarrow import csv
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import oldgrowth
-import oldgrowth.disk_store
-import oldgrowth.means
-import oldgrowth.sample
-import oldgrowth.task_log
+import oldgrowth.fitting.sample
+import oldgrowth.planning.execution
+import oldgrowth.storage.disk_store
+import oldgrowth.storage.task_log
 from helpers import make_data
 
 # Top trees on a tenth of the rows they need: buckets come out too large and are split again.
@@ -28,10 +28,10 @@ ROWS = 4000
 
 def remember_often() -> None:
     """Small groups and blocks, and a memory of each step rather than one every few seconds."""
-    oldgrowth.means._LARGEST_GROUP = 100_000
-    oldgrowth.disk_store._WRITE_BYTES = 10_000
-    oldgrowth.sample._SAVE_EVERY_SECONDS = 0.02
-    oldgrowth.task_log._SYNC_EVERY_SECONDS = 0.05
+    oldgrowth.planning.execution._LARGEST_GROUP = 100_000
+    oldgrowth.storage.disk_store._WRITE_BYTES = 10_000
+    oldgrowth.fitting.sample._SAVE_EVERY_SECONDS = 0.02
+    oldgrowth.storage.task_log._SYNC_EVERY_SECONDS = 0.05
 
 
 def write_files(folder: Path) -> None:

@@ -20,14 +20,14 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import oldgrowth
-import oldgrowth.fit
-import oldgrowth.sample
-import oldgrowth.task_log
+import oldgrowth.fitting.pipeline
+import oldgrowth.fitting.sample
+import oldgrowth.storage.task_log
 from helpers import make_data
-from oldgrowth.cli import run
+from oldgrowth.cli.main import run
 from oldgrowth.errors import OldgrowthError
-from oldgrowth.messages import warn
-from oldgrowth.user_warnings import LeftoverWarning
+from oldgrowth.messages.counts import warn
+from oldgrowth.messages.warnings import LeftoverWarning
 from on_disk import make_all_tiny
 
 InChild = Callable[[Callable[[], dict[str, Any]]], dict[str, Any]]
@@ -45,8 +45,8 @@ COMMON: dict[str, Any] = SIZES | {"random_state": 1, "n_jobs": 2, "oob_score": T
 def _tiny() -> None:
     """In a child: blocks of a few rows, two rounds, every step remembered."""
     make_all_tiny(pytest.MonkeyPatch())
-    oldgrowth.sample._SAVE_EVERY_SECONDS = 0.0
-    oldgrowth.task_log._SYNC_EVERY_SECONDS = 0.0
+    oldgrowth.fitting.sample._SAVE_EVERY_SECONDS = 0.0
+    oldgrowth.storage.task_log._SYNC_EVERY_SECONDS = 0.0
 
 
 def _fit(**params: Any) -> str:
@@ -129,7 +129,7 @@ class resumed_fit(checkpointed_fit):
         def stop(*_: object) -> None:
             raise KeyboardInterrupt
 
-        oldgrowth.fit.assemble = stop  # type: ignore[assignment]
+        oldgrowth.fitting.pipeline.assemble = stop  # type: ignore[assignment]
         with contextlib.suppress(KeyboardInterrupt):
             _fit(checkpoint_dir=kept)
         return {"outcome": ""}

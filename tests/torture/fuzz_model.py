@@ -22,7 +22,7 @@ import numpy as np
 
 import oldgrowth
 from oldgrowth import _core
-from oldgrowth.model_file import PAGE, read_model
+from oldgrowth.forest.model_file import PAGE, read_model
 
 _ENTRY, _FIRST_ENTRY, _SECTIONS = 48, 24, 11
 _WORDS = (0, 1, 2, 7, 255, 4095, 4096, 4097, 2**31, 2**32 - 1, 2**32, 2**40, 2**62, 2**63, 2**64 - 1)

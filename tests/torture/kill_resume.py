@@ -26,7 +26,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 from cases import CASES, outcome, remember_often, write_files
 
-from oldgrowth.report import Recorder
+from oldgrowth.reporting.report import Recorder
 
 Arm = Callable[[], None]  # prepares a child's death
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import oldgrowth
-from oldgrowth.memory import peak_memory, resident_memory
+from oldgrowth.system.memory import peak_memory, resident_memory
 
 
 def accuracy(truth: Any, guess: Any) -> float:
@@ -37,7 +37,7 @@ def source_of(case: dict[str, Any]) -> tuple[Any, ...]:
 def main() -> None:
     case = json.loads(sys.argv[1])
     if case.get("unchecked"):
-        oldgrowth.memory_model.refuses = False
+        oldgrowth.planning.memory_model.refuses = False
     params = {"n_estimators": 4, "random_state": 0, "spill_dir": case["path"]} | case["params"]
     if params.get("oob_score") == "metric":
         params["oob_score"] = accuracy

@@ -27,10 +27,10 @@ HIGHEST, WRONGLY_REFUSED = 1.05, 0.8
 _CHILD = """
 import json, sys
 asked = json.loads(sys.argv[1])
-from oldgrowth.memory import peak_memory
+from oldgrowth.system.memory import peak_memory
 said = {}
 if asked["command"]:
-    from oldgrowth.cli import run
+    from oldgrowth.cli.main import run
     import contextlib, io
     told = io.StringIO()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(told):

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from trial import Command, Trial
 
-from oldgrowth.cli import run
+from oldgrowth.cli.main import run
 from oldgrowth.errors import OldgrowthError
 
 HERE = Path(__file__).parent

@@ -27,8 +27,8 @@ from ..errors import (
     NoDataError,
     ParameterError,
 )
-from ..notebook_html import html_table, in_html
-from ..text import printable
+from ..messages.notebook_html import html_table, in_html
+from ..messages.text import printable
 from .columns import first_twice
 from .labels import CodedLabels, Labels, join_labels
 from .odd_texts import OddTexts, join_odd

@@ -15,14 +15,8 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from ..errors import (
-    ChangedSourceError,
-    DamagedFileError,
-    MissingExtraError,
-    NoDataError,
-    UnreadableFileError,
-)
-from ..system_limits import limit_error
+from ..errors import ChangedSourceError, DamagedFileError, MissingExtraError, NoDataError, UnreadableFileError
+from ..system.resource_limits import limit_error
 from .walking import Chosen, check_regular, match, partition_of, split_glob, walk
 
 # What readers of files raise; a RuntimeError is that of zipfile and h5py for damaged structures, an error of

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import DataError, NoDataError
-from ..surface import listed
+from ..messages.surface import listed
 from .columns import check_unique, choose_columns, unusable
 from .labels import CodedLabels
 from .table import TableDataset, TablePiece

@@ -21,8 +21,8 @@ from ..errors import (
     NoDataError,
     NoMemberError,
 )
-from ..messages import warn
-from ..surface import listed
+from ..messages.counts import warn
+from ..messages.surface import listed
 from .base import Dataset
 from .columns import AllBut, choose_columns
 from .files import SourceFile, seen_now

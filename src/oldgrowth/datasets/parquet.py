@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..memory import release_memory
+from ..system.memory import release_memory
 from .files import SourceFile
 from .parquet_footer import LARGE_FOOTER, footer_length, metadata_bytes, read_head
 from .table import labels_are_text

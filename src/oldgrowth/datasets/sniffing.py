@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..errors import UnknownSourceError
-from ..surface import Say
+from ..messages.surface import Say
 from .files import SourceFile
 
 MAGIC = (

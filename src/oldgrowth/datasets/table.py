@@ -13,12 +13,7 @@ import pyarrow as pa
 from .. import _core
 from .base import Dataset, FloatsOrBytes
 from .columns import Columns, check_columns
-from .labels import (
-    Labels,
-    labels_from_arrow,
-    type_class,
-    weights_from_arrow,
-)
+from .labels import Labels, labels_from_arrow, type_class, weights_from_arrow
 from .odd_texts import ODD_TEXTS, OddTexts, odd_decimals, odd_rows
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
 from ..errors import UnknownSourceError, UnreadableFileError
-from ..messages import warn
-from ..surface import listed
+from ..messages.counts import warn
+from ..messages.surface import listed
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 MAGIC = re.compile(r"[*?[]")

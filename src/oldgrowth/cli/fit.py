@@ -1,0 +1,170 @@
+"""`oldgrowth fit`: opens the data, finds out what kind of forest it needs, trains and saves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from ..datasets.base import Dataset
+from ..datasets.labels import CodedLabels
+from ..errors import DataError, DirectoryInUseError, SpillDirectoryError
+from ..messages.counts import warn
+from ..messages.text import counted
+from ..messages.warnings import LeftoverWarning, TaskWarning
+from ..reporting.tables import plain, print_json, report_facts, stage_table
+from ..storage.checkpoint_dir import clear_lasting
+from ..system.memory import human_bytes
+from .parameters import check_known, estimator_class
+from .sources import Source, refuse_a_source
+
+_LOOK_ROWS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the target column holds, and the task that follows."""
+
+    holds: str  # "text", "bools", "whole numbers" or "numbers"
+    task: str
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The forest that was asked for; a task "auto" follows from the target."""
+
+    kind: str
+    task: str
+    parameters: dict[str, Any]
+
+
+def run_fit(
+    source: Source,
+    columns: dict[str, Any],
+    output: Path,
+    wanted: Wanted,
+    as_json: bool,
+    console: Console,
+) -> None:
+    """Train a forest and save it to `output`; `columns` are target, features and weight."""
+    data = source.open(**columns)
+    refuse_a_source(output, data)
+    target = look_at_target(data, wanted.task)
+    parameters = dict(wanted.parameters)
+    check_known(wanted.kind, target.task, parameters)
+    if isinstance(parameters.get("class_weight"), dict):
+        parameters["class_weight"] = _labelled(parameters["class_weight"], target.holds)
+    model = estimator_class(wanted.kind, target.task)(**parameters)
+    if wanted.task == "auto" and target.holds == "whole numbers":
+        warn(_taken_for_classes(data), TaskWarning, stacklevel=2)
+    if not as_json:
+        chosen = "chosen for it" if wanted.task == "auto" else "as asked for"
+        console.print(
+            f"The target {data.target} holds {target.holds}: {target.task}, {chosen}.\n"
+            f"Training a {type(model).__name__} on {counted(data.n_features, 'feature')}."
+        )
+    model._keep_checkpoint = True  # until the forest has its name: saving may fail
+    model.fit(data)
+    model.set_params(verbose=0).save(output)  # whoever loads it did not ask to see progress
+    if model.checkpoint_dir is not None:
+        _clear(Path(model.checkpoint_dir).expanduser())
+    _show(model, data, target, output, as_json, console)
+
+
+def _clear(checkpoint: Path) -> None:
+    """The forest is saved: whatever happens to the checkpoint now is worth a warning, no more."""
+    try:
+        clear_lasting(checkpoint)
+    except (SpillDirectoryError, DirectoryInUseError) as error:
+        warn(f"The checkpoint in {checkpoint} could not be removed: {error}", LeftoverWarning)
+
+
+def look_at_target(data: Dataset, task: str) -> Target:
+    """Numbers that are not whole mean regression, all else classification, unless the task is given."""
+    if data.target is None:
+        raise DataError("A forest needs a target: name its column with --target.")
+    # One feature is enough to look at the target; files of columns are then read quickly.
+    narrow = data if data.feature_names is None else data.select(data.feature_names[:1])
+    holds = ""
+    for batch in narrow.batches(_LOOK_ROWS):
+        holds = _held(batch.y)
+        if holds != "whole floats":
+            break
+    holds = "whole numbers" if holds == "whole floats" else holds
+    if task == "auto":
+        task = "regression" if holds == "numbers" else "classification"
+    if task == "regression" and holds == "text":
+        raise DataError(f"The target {data.target} holds text, but a regression needs numbers.")
+    return Target(holds, task)
+
+
+def _taken_for_classes(data: Dataset) -> str:
+    return (
+        f"the target {data.target!r} holds whole numbers, and each different one is taken for a class: this "
+        "is a classification. If they are counts or amounts, give --task regression; if they are labels, "
+        "--task classification says so and ends this warning."
+    )
+
+
+def _held(y: Any) -> str:
+    if isinstance(y, CodedLabels):
+        return "text"
+    if y.dtype.kind == "f":
+        return "whole floats" if np.all(y == np.floor(y)) else "numbers"
+    return "bools" if y.dtype.kind == "b" else "whole numbers"
+
+
+def _labelled(weights: dict[str, float], holds: str) -> dict[Any, float]:
+    """Weights by labels of the type that the target has."""
+    if holds == "text":
+        return dict(weights)
+    try:
+        return {_label(text): weight for text, weight in weights.items()}
+    except ValueError as error:
+        raise DataError(
+            f"The target holds {holds}, but --class-weight names other labels: {error}."
+        ) from error
+
+
+def _label(text: str) -> bool | int | float:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    value = float(text)
+    return int(value) if value.is_integer() else value
+
+
+def _show(model: Any, data: Dataset, target: Target, output: Path, as_json: bool, console: Console) -> None:
+    report, size = model.fit_report_, output.stat().st_size
+    score = getattr(model, "oob_score_", None)
+    if as_json:
+        print_json(
+            {
+                "model": str(output),
+                "bytes": size,
+                "estimator": type(model).__name__,
+                "task": target.task,
+                "target": data.target,
+                "rows": report.rows,
+                "features": model.n_features_in_,
+                "classes": plain(getattr(model, "classes_", None)),
+                "oob_score": score,
+                "report": report_facts(report),
+            }
+        )
+        return
+    console.print(stage_table(report))
+    groups = (
+        f"on {counted(report.top_trees, 'top tree')}, {counted(report.buckets, 'bucket')}"
+        if report.top_trees
+        else "in one bucket"
+    )
+    trees, nodes = counted(report.trees, "tree"), counted(report.nodes, "node")
+    classes = "" if target.task == "regression" else f"{counted(model.n_classes_, 'class', 'classes')}, "
+    console.print(f"{classes}{trees} {groups}, {nodes}, depth {report.depth}.")
+    if score is not None:
+        console.print(f"Out-of-bag {'accuracy' if target.task == 'classification' else 'R2'} {score:.4f}.")
+    console.print(f"Peak memory {human_bytes(report.peak_memory)}.")
+    console.print(f"Forest saved to {output} ({human_bytes(size)}).", soft_wrap=True)

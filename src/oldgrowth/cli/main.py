@@ -1,0 +1,322 @@
+"""The command `oldgrowth`. Each subcommand reads its options here and does its work in a module of its own.
+
+Exit codes: 0 done, 1 failed (one sentence on standard error), 2 wrong usage, 130 interrupted. SIGTERM and
+SIGHUP end a command as Ctrl-C does, with nothing half-written left; the process then ends by the signal.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import CheckpointError, MemoryLimitError, ParameterError, SpillDirectoryError
+from ..messages.text import printable
+from ..system.signals import Terminated, ended_by_signals
+from .options import (
+    BATCH_ROWS,
+    FEATURES,
+    FORCE,
+    FOREST,
+    JOBS,
+    JSON,
+    MEMORY,
+    PATH,
+    QUIET,
+    SOURCES,
+    STANDARD,
+    check_writable,
+    comma_names,
+    forest_path,
+    memory_size,
+    prediction_path,
+    source_options,
+)
+from .parameters import KINDS, TASKS, LateOptions, given_parameters, in_options, parameter_options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# What a command needs beyond its options is imported when it runs: `--help` answers at once.
+FAILED, INTERRUPTED = 1, 130
+# What these say of parameters is put in terms of options. Others may name columns, which are left alone.
+_ABOUT_PARAMETERS = (CheckpointError, MemoryLimitError, ParameterError, SpillDirectoryError)
+# A scene of this side already needs some gigabytes of memory to be made, and more of disk.
+_MAX_SIDE = 5000
+
+
+@dataclass
+class State:
+    """What `main` must know after a command has failed."""
+
+    debug: bool = False
+
+
+def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--debug`, to be had before and after the name of a subcommand."""
+
+    def remember(context: click.Context, _: click.Parameter, value: bool) -> None:
+        state: State = context.ensure_object(State)
+        state.debug |= value
+
+    return click.option(
+        "--debug", is_flag=True, is_eager=True, expose_value=False, callback=remember,
+        help="Show the traceback if something fails.",
+    )(command)  # fmt: skip
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="oldgrowth", prog_name="oldgrowth")
+@debug_option
+def cli() -> None:
+    """Random forests with fully-grown trees on all rows of large data."""
+
+
+def _console(quiet: bool = False, stderr: bool = False) -> Console:
+    from ..reporting.tables import SafeConsole
+
+    # Names of columns may have brackets.
+    return SafeConsole(highlight=False, markup=False, quiet=quiet, stderr=stderr)
+
+
+@cli.command(cls=LateOptions, late=parameter_options, before="format")
+@SOURCES
+@click.option("--target", required=True, metavar="NAME", help="Column with the labels or values to learn.")
+@FORCE
+@click.option(
+    "--output", "-o", type=PATH, required=True, callback=forest_path, help="Where to save the forest."
+)
+@click.option("--features", multiple=True, callback=comma_names, metavar="NAME,...",
+              help="Columns to learn from; may be repeated.  [default: all others]")  # fmt: skip
+@click.option("--drop", multiple=True, callback=comma_names, metavar="NAME,...",
+              help="Columns not to learn from, if --features is not given; may be repeated.")  # fmt: skip
+@click.option("--weight", metavar="NAME", help="Column with the weights of the rows.")
+@click.option("--kind", type=click.Choice(list(KINDS)), default="random-forest", show_default=True,
+              help="subsets is the baseline: each tree sees a random subset of the rows only.")  # fmt: skip
+@click.option("--task", type=click.Choice(["auto", *TASKS]), default="auto", show_default=True,
+              help="auto: regression if the target holds numbers that are not whole.")  # fmt: skip
+@source_options
+@QUIET
+@JSON
+@debug_option
+@click.pass_context
+def fit(
+    context: click.Context, /, sources: tuple[str, ...], reading: dict[str, Any], target: str, output: Path,
+    features: tuple[str, ...] | None, drop: tuple[str, ...] | None, weight: str | None, kind: str, task: str,
+    quiet: bool, as_json: bool, **_: Any,
+) -> None:  # fmt: skip
+    """Train a forest on all rows of SOURCE and save it.
+
+    SOURCE is one or more files, directories, quoted patterns like 'train/*.parquet', or URLs; - is standard
+    input (CSV, Arrow or Parquet).
+
+    \b
+    oldgrowth fit train/*.parquet --target label -o forest.og --trees 24
+    """
+    from ..datasets.columns import AllBut
+    from .fit import Wanted, run_fit
+    from .sources import source_of
+
+    if drop and features:
+        raise click.UsageError("--features and --drop cannot both be given.")
+    features = AllBut(drop) if drop else features
+    parameters = given_parameters(context) | {"verbose": 0 if quiet else 1}
+    columns = {"target": target, "features": features, "weight": weight}
+    if STANDARD.name in sources and parameters.get("checkpoint_dir") is not None:
+        raise click.UsageError("--checkpoint-dir needs a source that can be read again: not standard input.")
+    try:
+        with source_of(sources, reading, parameters.get("spill_dir")) as source:
+            run_fit(source, columns, output, Wanted(kind, task, parameters), as_json, _console(quiet))
+    except ParameterError as error:
+        raise click.UsageError(in_options(error.on_command_line), context) from error
+
+
+@cli.command()
+@FOREST
+@SOURCES
+@FORCE
+@click.option("--output", "-o", type=PATH, required=True, callback=prediction_path,
+              help="Where to save the predictions: .parquet, .csv or .npy; - prints CSV.")  # fmt: skip
+@click.option("--keep", multiple=True, callback=comma_names, metavar="NAME,...",
+              help="Columns to write beside the predictions, of CSV as text; may be repeated.")  # fmt: skip
+@click.option("--proba", is_flag=True,
+              help="Write the probability of each class too; a .npy file then holds only these.")  # fmt: skip
+@FEATURES
+@source_options
+@BATCH_ROWS
+@MEMORY
+@JOBS
+@QUIET
+@JSON
+@debug_option
+def predict(
+    forest: Path, sources: tuple[str, ...], reading: dict[str, Any], output: Path,
+    keep: tuple[str, ...] | None, proba: bool, features: tuple[str, ...] | None, as_json: bool,
+    **work: Any,
+) -> None:  # fmt: skip
+    """Predict the rows of SOURCE with the forest saved in FOREST, in their order.
+
+    The columns of the result are those of --keep, prediction, and with --proba probability_<class>.
+
+    \b
+    oldgrowth predict forest.og scene.parquet -o labels.parquet --keep id
+    """
+    from .predict import Wanted, run_predict
+    from .sources import Work, source_of
+
+    if keep and output.suffix.lower() == ".npy":
+        raise click.UsageError("--keep needs an output with columns: .parquet or .csv.")
+    if as_json and output == STANDARD:
+        raise click.UsageError("--json is not possible with -o -: both would write to standard output.")
+    work.pop("force")
+    wanted = Wanted(output, keep or (), proba, features)
+    console = _console(work["quiet"], stderr=output == STANDARD)
+    with source_of(sources, reading) as source:
+        run_predict(forest, source, wanted, Work(**work), as_json, console)
+
+
+@cli.command()
+@FOREST
+@SOURCES
+@click.option("--target", required=True, metavar="NAME", help="Column with the true labels or values.")
+@FEATURES
+@source_options
+@BATCH_ROWS
+@MEMORY
+@JOBS
+@QUIET
+@JSON
+@debug_option
+def evaluate(
+    forest: Path, sources: tuple[str, ...], reading: dict[str, Any], target: str,
+    features: tuple[str, ...] | None, as_json: bool, **work: Any,
+) -> None:  # fmt: skip
+    """Compare what the forest saved in FOREST predicts for SOURCE with its target.
+
+    \b
+    oldgrowth evaluate forest.og test.parquet --target label
+    """
+    from .evaluate import run_evaluate
+    from .sources import Work, source_of
+
+    with source_of(sources, reading) as source:
+        run_evaluate(forest, source, target, features, Work(**work), as_json, _console())
+
+
+@cli.command()
+@FOREST
+@JSON
+@debug_option
+def inspect(forest: Path, as_json: bool) -> None:
+    """Show what is in the file FOREST: parameters, training, trees, features."""
+    from .inspect import run_inspect
+
+    run_inspect(forest, as_json, _console())
+
+
+def picture_path(_: click.Context, __: click.Parameter, path: Path) -> Path:
+    from ..demo.picture import SUFFIXES
+
+    return check_writable(path, SUFFIXES)
+
+
+def _size_option() -> list[click.Parameter]:
+    from ..demo.scene import MIN_SIDE
+
+    return [
+        click.Option(
+            ["--size"], type=click.IntRange(MIN_SIDE, _MAX_SIDE), default=3000, show_default=True,
+            help="Height and width of the scene in pixels.",
+        )
+    ]  # fmt: skip
+
+
+@cli.command(cls=LateOptions, late=_size_option, before="trees")
+@click.option("--trees", type=click.IntRange(min=1), default=8, show_default=True, help="Number of trees.")
+@click.option("--memory-limit", default="660MB", show_default=True, callback=memory_size, metavar="SIZE",
+              help="What the process may take while it trains.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True,
+              help="The same seed gives the same scene and the same forest.")  # fmt: skip
+@click.option("--output", type=click.Path(dir_okay=False, writable=True, path_type=Path),
+              default=Path("oldgrowth-demo.png"), show_default=True, callback=picture_path,
+              help="Where to save the picture: .png, .pdf or .svg.")  # fmt: skip
+@debug_option
+def demo(size: int, trees: int, memory_limit: int, seed: int, output: Path) -> None:
+    """Train a forest on made-up imagery that is larger than a memory limit, and draw its map.
+
+    The scene has a class that covers less than a thousandth of it. The tables compare how much of each class
+    is found by the forest, which sees all rows, and by trees that only see small random subsets of them.
+    """
+    from ..demo.demo import run_demo
+
+    run_demo(size, trees, seed, memory_limit, output, _console())
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code."""
+    state = State()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal may lack characters that a name has
+            stream.reconfigure(errors="backslashreplace")
+    with ended_by_signals(), warnings.catch_warnings():
+        warnings.showwarning = _warn  # a sentence, without the line of code it comes from
+        return _run(arguments, state)
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    _say(f"warning: {_one_line(getattr(message, 'on_command_line', message))}")
+
+
+def _say(sentence: str) -> None:
+    click.echo(f"oldgrowth: {printable(sentence)}", err=True)
+
+
+def _one_line(text: object) -> str:
+    return " ".join(str(text).split())
+
+
+def _run(arguments: Sequence[str] | None, state: State) -> int:
+    try:
+        code = cli.main(arguments, prog_name="oldgrowth", standalone_mode=False, obj=state)
+    except click.ClickException as error:  # wrong usage, mostly
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(printable(shown.getvalue(), keep="\n"), nl=False, err=True)
+        return error.exit_code
+    except click.Abort as abort:
+        ended = isinstance(abort.__context__, Terminated)
+        _say(f"{f'ended by {abort.__context__}' if ended else 'interrupted'}.")
+        for note in getattr(abort.__context__, "__notes__", []):
+            if "checkpoint_dir=" in note:  # the way on, which a quiet fit has not said
+                _say(in_options(note))
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - whatever fails, a person at a terminal wants a sentence
+        if state.debug:
+            traceback.print_exc()
+        _say(_sentence(error))
+        return FAILED
+    return code if isinstance(code, int) else 0
+
+
+def _sentence(error: Exception) -> str:
+    text = _one_line(getattr(error, "on_command_line", error))
+    if isinstance(error, _ABOUT_PARAMETERS):
+        return in_options(text)
+    if isinstance(error, MemoryError):
+        return f"out of memory: {text or 'choose something smaller'}"
+    if text and isinstance(error, ValueError | OSError):
+        return text
+    # An error of another kind may not explain itself: say what it is.
+    kind = type(error).__name__
+    return f"{kind}: {text}" if text else f"{kind} (--debug shows where)"
+
+
+def main() -> None:
+    sys.exit(run())

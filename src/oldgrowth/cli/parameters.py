@@ -1,0 +1,233 @@
+"""Options of `oldgrowth fit` for the parameters of the estimators, from their signatures and docstrings."""
+
+from __future__ import annotations
+
+import ast
+import importlib.abc
+import importlib.util
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import click
+
+from ..messages.surface import OPTION_NAMES
+
+TASKS = ("classification", "regression")
+KINDS = {"random-forest": "RandomForest", "extra-trees": "ExtraTrees", "subsets": "SubsetForest"}
+_ALIASES = {name: [f"--{OPTION_NAMES[name]}"] for name in ("n_estimators", "random_state", "n_jobs")}
+_ALIASES["n_jobs"].append("-j")
+_LEFT_OUT = ("self", "verbose")  # --quiet says it
+
+
+def class_name(kind: str, task: str) -> str:
+    return KINDS[kind] + ("Classifier" if task == "classification" else "Regressor")
+
+
+def estimator_class(kind: str, task: str) -> Any:
+    from ..estimators import forests as estimators
+
+    return getattr(estimators, class_name(kind, task))
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of some estimators; `defaults` has one for each kind and task that has the parameter."""
+
+    name: str
+    types: tuple[str, ...]
+    texts: dict[str, str]  # by task
+    defaults: dict[tuple[str, str], Any]
+
+    @property
+    def option(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def help(self) -> str:
+        first, *other = dict.fromkeys(self.texts.values())
+        text = " ".join([first, *(f"For {TASKS[1]}: {text}" for text in other)])
+        return f"{text}{self._only()}  [default: {self._default()}]"
+
+    def _only(self) -> str:
+        for task in TASKS:
+            if all(t == task for _, t in self.defaults):
+                return f" Only for {task}."
+        kinds = list(dict.fromkeys(kind for kind, _ in self.defaults))
+        if len(kinds) == len(KINDS):
+            return ""
+        if len(kinds) == 1:
+            return f" Only for {kinds[0]}."
+        return f" Not for {', '.join(kind for kind in KINDS if kind not in kinds)}."
+
+    def _default(self) -> str:
+        """One value, or those of the tasks or the kinds where they differ."""
+        if len(set(map(repr, self.defaults.values()))) == 1:
+            return _shown(next(iter(self.defaults.values())))
+        for place in (1, 0):
+            groups: dict[str, set[str]] = {}
+            for key, value in self.defaults.items():
+                groups.setdefault(key[place], set()).add(_shown(value))
+            if all(len(values) == 1 for values in groups.values()):
+                return ", ".join(f"{min(values)} for {group}" for group, values in groups.items())
+        return ", ".join(f"{_shown(v)} for {kind} {task}" for (kind, task), v in self.defaults.items())
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)
+
+
+@cache
+def all_parameters() -> list[Parameter]:
+    """In the order of the signatures; those that only some estimators have come where these have them.
+
+    The estimators are read, not imported: importing scikit-learn with them takes a second and more.
+    """
+    spec = importlib.util.find_spec("oldgrowth.estimators.forests")
+    assert spec is not None and isinstance(spec.loader, importlib.abc.InspectLoader)
+    module = ast.parse(spec.loader.get_source(spec.name) or "")
+    classes = {made.name: made for made in module.body if isinstance(made, ast.ClassDef)}
+    found: dict[str, Parameter] = {}
+    for kind in KINDS:
+        for task in TASKS:
+            cls = classes[class_name(kind, task)]
+            texts = _parameter_texts(cls)
+            for given, default in _signature(cls):
+                if given.arg in _LEFT_OUT:
+                    continue
+                types = tuple(part.strip() for part in ast.unparse(given.annotation or given).split("|"))
+                parameter = found.setdefault(given.arg, Parameter(given.arg, types, {}, {}))
+                parameter.texts.setdefault(task, texts[given.arg])
+                parameter.defaults[kind, task] = ast.literal_eval(default)
+    return list(found.values())
+
+
+def _signature(cls: ast.ClassDef) -> list[tuple[ast.arg, ast.expr]]:
+    """The parameters of `__init__`, all of which have a default."""
+    (init,) = (made for made in cls.body if isinstance(made, ast.FunctionDef) and made.name == "__init__")
+    given = init.args
+    both = zip(given.args[-len(given.defaults) :], given.defaults, strict=True)
+    named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    return [*both, *((arg, default) for arg, default in named if default is not None)]
+
+
+def _parameter_texts(cls: ast.ClassDef) -> dict[str, str]:
+    """What the docstring of an estimator says of each of its parameters."""
+    section = re.search(r"Parameters\n-+\n(.*?)\n\n", ast.get_docstring(cls) or "", re.DOTALL)
+    assert section is not None
+    texts = re.findall(r"^(\w+) :.*\n((?:    .*(?:\n|$))+)", section[1] + "\n", re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in texts}
+
+
+def in_options(text: str) -> str:
+    """A text about parameters, such as memory_limit='2GB', as one about options: --memory-limit 2GB."""
+    for parameter in all_parameters():
+        name, option = parameter.name, _ALIASES.get(parameter.name, [parameter.option])[0]
+        text = re.sub(rf"(?<![\w./-]){name}=('[^']*'|[^\s:,;()]*[^\s:,;().])", rf"{option} \1", text)
+        if "_" in name:  # a single word may be meant as a word
+            text = re.sub(rf"(?<![\w./-]){name}(?!\w|[./]\w)", option, text)
+    return text
+
+
+class Value(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions only
+    """A number, a word or "none", whichever the annotation of the parameter allows."""
+
+    def __init__(self, types: tuple[str, ...]) -> None:
+        # A generator cannot be typed in: a parameter of any type is a number here.
+        self._types = ("int", "None") if types == ("Any",) else types
+        words = {"int": "INT", "float": "FLOAT", "str": "TEXT", "None": "none"}
+        shown = [word for kind, word in words.items() if kind in self._types]
+        if self._pairs:
+            shown.insert(0, "LABEL=WEIGHT,...")
+        self.name = "|".join(shown) or "TEXT"
+
+    @property
+    def _pairs(self) -> bool:
+        return any(kind.startswith("dict") for kind in self._types)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return self.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        if "None" in self._types and value.lower() == "none":
+            return None
+        for kind, number in (("int", int), ("float", float)):
+            if kind in self._types:
+                try:
+                    return number(value)
+                except ValueError:
+                    pass
+        if self._pairs and "=" in value:
+            return self._weights(value, param, ctx)
+        if any(kind not in ("int", "float", "None") for kind in self._types):
+            return value
+        words = {"int": "a whole number", "float": "a number", "None": "none"}
+        return self.fail(f"{value!r} is not {' or '.join(words[kind] for kind in self._types)}.", param, ctx)
+
+    def _weights(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> dict[str, float]:
+        try:
+            pairs = (pair.rsplit("=", 1) for pair in value.split(","))
+            return {label.strip(): float(weight) for label, weight in pairs}
+        except ValueError:
+            return self.fail(f"{value!r} is not of the form label=weight,label=weight.", param, ctx)
+
+
+class LateOptions(click.Command):
+    """A command with options that are made when they are first needed, from what takes long to import.
+
+    They come before the option `before`.
+    """
+
+    def __init__(
+        self, *args: Any, late: Callable[[], Iterable[click.Parameter]], before: str, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._late: Callable[[], Iterable[click.Parameter]] | None = late
+        self._before = before
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        if self._late is not None:
+            place = [param.name for param in self.params].index(self._before)
+            self.params[place:place] = self._late()
+            self._late = None
+        return super().get_params(ctx)
+
+
+def parameter_options() -> Iterable[click.Parameter]:
+    """An option for each parameter; None for those that were not given; see `given_parameters`."""
+    for parameter in all_parameters():
+        names = [parameter.option, *_ALIASES.get(parameter.name, [])]
+        kind: dict[str, Any] = {"type": Value(parameter.types)}
+        if "bool" in parameter.types:
+            names = [f"{parameter.option}/--no-{parameter.option[2:]}"]
+            kind = {"is_flag": True}
+        yield click.Option([*names, parameter.name], default=None, help=parameter.help, **kind)
+
+
+def given_parameters(context: click.Context) -> dict[str, Any]:
+    """The parameters on the command line, None among them if it was asked for."""
+    from click.core import ParameterSource
+
+    names = {parameter.name for parameter in all_parameters()}
+    return {
+        name: value
+        for name, value in context.params.items()
+        if name in names and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
+
+
+def check_known(kind: str, task: str, given: dict[str, Any]) -> None:
+    """Refuse parameters that the estimator does not have."""
+    known = {parameter.name for parameter in all_parameters() if (kind, task) in parameter.defaults}
+    for name in given.keys() - known - {"verbose"}:
+        raise click.UsageError(
+            f"--{name.replace('_', '-')} is not possible here: a {kind} for {task} does not have it."
+        )

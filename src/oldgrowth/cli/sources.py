@@ -1,0 +1,154 @@
+"""What the subcommands read: the rows to train on, and rows with the features that a forest knows."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..checks import hard_votes
+from ..datasets import open_dataset
+from ..datasets.base import Batch, Dataset
+from ..datasets.csv import EXTENSIONS as CSV_ENDINGS
+from ..datasets.matrix import MatrixDataset
+from ..datasets.sniffing import CODECS, LONGEST, MAGIC, ZIP
+from ..errors import DataError, NoDataError
+from ..forest.batch_predict import BatchPredictor, Needs, plan_batches, warn_of_names
+from ..forest.predict import predict_means
+from ..planning.planner import jobs_of
+from ..reporting.progress import Machine, Observers, Progress
+from ..rows.training_rows import read_ahead
+from ..storage.workspace import spill_space
+from .options import STANDARD
+
+
+@dataclass(frozen=True)
+class Source:
+    """Files as they were named on the command line, and how to read them."""
+
+    paths: tuple[str, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def open(
+        self, target: str | None = None, features: tuple[str, ...] | None = None, weight: str | None = None
+    ) -> Dataset:
+        paths = self.paths[0] if len(self.paths) == 1 else list(self.paths)
+        return open_dataset(paths, self._column(target), features, self._column(weight), **self.options)
+
+    def carrying(self, names: tuple[str, ...], features: tuple[str, ...]) -> Source:
+        """The same files; columns of CSV files that are only carried stay the text they are.
+
+        As numbers they would be floats, and a long id would lose its last digits.
+        """
+        texts = {name: "string" for name in names if name not in features}
+        if not texts or not self._is_csv:
+            return self
+        return Source(self.paths, self.options | {"types": texts | self.options.get("types", {})})
+
+    @property
+    def _is_csv(self) -> bool:
+        return self.options.get("format") == "csv" or self.paths[0].lower().endswith(CSV_ENDINGS)
+
+    def _column(self, name: str | None) -> str | int | None:
+        """The columns of an array have numbers only."""
+        if name is not None and re.fullmatch(r"-?\d+", name) and self.paths[0].lower().endswith(".npy"):
+            return int(name)
+        return name
+
+    def open_for(
+        self, model: Any, target: str | None = None, features: tuple[str, ...] | None = None
+    ) -> Dataset:
+        """The features that the forest was trained on, by name where it has names."""
+        asked, known = features is not None, getattr(model, "feature_names_in_", None)
+        data = self.open(target, features if asked or known is None else tuple(known))
+        if data.n_features != model.n_features_in_:
+            raise DataError(
+                f"{', '.join(self.paths)} has {data.n_features} features, but the forest was trained on "
+                f"{model.n_features_in_}: name the columns with --features."
+            )
+        if not asked and (known is None or isinstance(data, MatrixDataset)):
+            nameless = None if isinstance(data, MatrixDataset) else data.feature_names
+            warn_of_names(nameless, known, "--features names them in the order of training.")
+        return data
+
+
+@contextmanager
+def source_of(
+    paths: tuple[str, ...], options: dict[str, Any], spill_dir: str | None = None
+) -> Iterator[Source]:
+    """The files that were named; standard input is kept in one, as data is read more than once."""
+    if STANDARD.name not in paths:
+        yield Source(paths, options)
+        return
+    if len(paths) > 1:
+        raise click.UsageError("- is standard input, which cannot be read together with other sources.")
+    if sys.stdin.isatty():
+        raise click.UsageError("- is standard input, but nothing is sent to it: use a pipe, or < file.")
+    with spill_space(None if spill_dir is None else Path(spill_dir).expanduser()) as space:
+        yield Source((str(_kept_input(space.path, options.get("format"))),), options)
+
+
+def _kept_input(directory: Path, kind: str | None) -> Path:
+    """A file of all of standard input: CSV, by its name, unless its first bytes are of another format."""
+    begin = sys.stdin.buffer.read(LONGEST)
+    if not begin:
+        raise NoDataError("Standard input", "it is empty")
+    end = ""
+    if kind in (None, "csv") and not begin.startswith((ZIP, *(magic for magic, _ in MAGIC))):
+        end = ".csv" + next((ending for magic, ending, _ in CODECS if begin.startswith(magic)), "")
+    path = directory / f"standard-input{end}"
+    with open(path, "wb") as file:
+        file.write(begin)
+        shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+    return path
+
+
+def refuse_a_source(output: Path, data: Dataset) -> None:
+    """What is read must not be replaced, whatever --force says."""
+    if output == STANDARD or not output.exists():
+        return
+    for file in data.fingerprint().get("files", []):
+        if os.path.exists(file["path"]) and output.samefile(file["path"]):
+            raise click.UsageError(f"{str(output)!r} is one of the files to read: choose another output.")
+
+
+@dataclass(frozen=True)
+class Work:
+    """How rows are gone through, as said on the command line."""
+
+    batch_rows: int | None
+    memory_limit: int
+    jobs: int | None
+    quiet: bool
+
+
+def shown_batches(
+    name: str, data: Dataset, rows: int, carry: tuple[str, ...], work: Work
+) -> Generator[Batch, None, None]:
+    """The batches of a dataset, read ahead, with a line that says how far it is."""
+    progress = Progress(Observers(not work.quiet), Machine(work.memory_limit))
+    with (
+        progress.stage(name, data.n_rows, data.nbytes) as stage,
+        closing(read_ahead(data.batches(rows, carry=carry), depth=1)) as batches,  # type: ignore[type-var]
+    ):
+        for batch in batches:
+            yield batch
+            stage.advance(batch.rows)
+
+
+def predictor_for(model: Any, work: Work, data: Dataset, needs: Needs, n_carried: int = 0) -> BatchPredictor:
+    """Gives for each row the probability of each class, or the value, within the memory limit."""
+    forest = model.forest_
+    jobs = jobs_of(model.n_jobs if work.jobs is None else work.jobs)
+    needs = needs.with_reading(data, n_carried)
+    plan = plan_batches(forest, work.memory_limit, jobs, needs, work.batch_rows)
+    return BatchPredictor(partial(predict_means, forest, hard_votes(model)), plan)

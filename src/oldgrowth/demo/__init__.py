@@ -1,0 +1,1 @@
+"""The demonstration: a generated scene, trained beyond its memory limit."""

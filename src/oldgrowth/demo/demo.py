@@ -1,0 +1,165 @@
+"""`oldgrowth demo`: a forest on made-up imagery beyond a memory limit, the baseline, and a picture."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from ..datasets import open_dataset
+from ..datasets.base import Dataset
+from ..estimators.forests import RandomForestClassifier, SubsetForestClassifier
+from ..forest.predict import predict_sums
+from ..planning.planner import jobs_of
+from ..reporting.report import FitReport
+from ..reporting.tables import stage_table
+from ..rows.training_rows import read_ahead
+from ..storage.workspace import spill_space
+from ..system.memory import human_bytes, peak_memory
+from .picture import save_picture
+from .scene import Bools, Labels, Scene, patches_of_lines
+from .scene_files import TARGET, SceneFiles, make_scene_files, strips
+
+_SUBSET_SHARE = 0.01
+_RARE_SHARE = 0.001
+_PIXELS_AT_A_TIME = 1 << 17
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The scene, which of its pixels were tested, and what the two forests make of all of them."""
+
+    scene: Scene
+    test: Bools
+    forest_map: Labels
+    subsets_map: Labels
+    subset_rows: int
+    report: FitReport
+
+    def accuracy(self, predicted: Labels) -> float:
+        return float((predicted == self.scene.truth)[self.test].mean())
+
+    def recall(self, predicted: Labels, label: int) -> float:
+        """Of the test pixels of a class, the share that is found."""
+        return float((predicted == label)[self.test & (self.scene.truth == label)].mean())
+
+
+def run_demo(size: int, trees: int, seed: int, memory_limit: int, output: Path, console: Console) -> Outcome:
+    """Make a scene of `size` x `size` pixels, train, print the tables, save the picture.
+
+    All files are in a private directory among the system's temporary ones, which is gone in the end.
+    """
+    started = time.perf_counter()
+    with spill_space(None, demo=True) as space:
+        console.print(f"Making a scene of {size} x {size} pixels in {space.path} ...", soft_wrap=True)
+        files = make_scene_files(space.path, size, seed)
+        outcome = _train(files, trees, seed, memory_limit, space.path, console)
+        console.print()
+        console.print(recall_table(outcome))
+        console.print(
+            f"Test accuracy {outcome.accuracy(outcome.forest_map):.2%}; of the baseline, whose trees see "
+            f"{outcome.subset_rows:,} random rows each, {outcome.accuracy(outcome.subsets_map):.2%}."
+        )
+        console.print()
+        _picture(outcome, output, console)
+    console.print(f"Done in {time.perf_counter() - started:.1f} s.")
+    return outcome
+
+
+def _train(
+    files: SceneFiles, trees: int, seed: int, memory_limit: int, directory: Path, console: Console
+) -> Outcome:
+    data = open_dataset(files.rows, target=TARGET)
+    _describe(files, data, console)
+    shared: dict[str, Any] = {"random_state": seed, "memory_limit": memory_limit, "spill_dir": directory}
+    forest = RandomForestClassifier(trees, trees_per_top=4, verbose=1, **shared).fit(data)
+    report = forest.fit_report_
+    subset_rows = max(2, round(_SUBSET_SHARE * report.rows))
+    subsets = SubsetForestClassifier(trees, subset_size=subset_rows, **shared).fit(data)
+    peak = peak_memory()
+    console.print()
+    console.print(stage_table(report))
+    groups = "in one bucket"
+    if report.top_trees:
+        groups = f"on {report.top_trees} top trees, {report.buckets:,} buckets"
+    console.print(f"{report.trees} fully-grown trees {groups}, {report.nodes:,} nodes.")
+    row_bytes = report.features * files.scene.bands.itemsize + files.scene.labels.itemsize
+    console.print(memory_sentence(report.rows * row_bytes, memory_limit, peak, report.store))
+    forest_map, subsets_map = _whole_maps(files.scene, (forest, subsets))
+    return Outcome(files.scene, files.test, forest_map, subsets_map, subset_rows, report)
+
+
+def _describe(files: SceneFiles, data: Dataset, console: Console) -> None:
+    scene, train = files.scene, ~files.test
+    wrong = (scene.labels != scene.truth)[train].mean()
+    console.print(
+        f"Each pixel is a row of {data.n_features} features (3x3 patches of {len(scene.bands)} bands): "
+        f"{data.n_rows:,} rows to train on, in Parquet files of "
+        f"{human_bytes(data.nbytes or 0)}, and {files.test.sum():,} to test on in other parts of the scene. "
+        f"{wrong:.1%} of the training labels are wrong."
+    )
+
+
+def memory_sentence(rows: int, limit: int, peak: int, store: str) -> str:
+    """Bytes of the rows, of the limit and of the process at its largest, and what to think of them."""
+    sizes = (
+        f"{human_bytes(rows)} of 16-bit rows, memory limit {human_bytes(limit)}, "
+        f"peak of the process while training {human_bytes(peak)}"
+    )
+    if rows <= limit:
+        kept = "were kept in memory" if store == "memory" else "went through the disk all the same"
+        return f"{sizes}: the rows are no larger than the limit, and {kept}."
+    if peak > limit:
+        return f"{sizes}: the limit was exceeded."
+    return f"{sizes}: trained on all rows, through the disk."
+
+
+def _whole_maps(scene: Scene, models: Sequence[Any]) -> list[Labels]:
+    """Predict all pixels with each model, some lines at a time; the next lines are made ready meanwhile."""
+    maps = [np.empty(scene.shape, dtype=np.uint8) for _ in models]
+    lines = strips(scene.shape, _PIXELS_AT_A_TIME)
+    ready = ((slice(first, last), patches_of_lines(scene.bands, first, last)) for first, last in lines)
+    with closing(read_ahead(ready)) as parts:
+        for part, rows in parts:
+            for model, predicted in zip(models, maps, strict=True):
+                sums = predict_sums(model.forest_, False, rows, jobs_of(model.n_jobs))
+                predicted[part] = model.classes_.take(sums.argmax(axis=1)).reshape(-1, scene.shape[1])
+    return maps
+
+
+def recall_table(outcome: Outcome) -> Table:
+    scene = outcome.scene
+    table = Table(
+        "class", title="Recall: the share of a class's test pixels that is found", title_justify="left"
+    )
+    for heading in ("of all pixels", "test pixels", "forest", "subsets"):
+        table.add_column(heading, justify="right")
+    for label, name in enumerate(scene.class_names):
+        share = float((scene.truth == label).mean())
+        table.add_row(
+            name,
+            f"{share:.2%}",
+            f"{(outcome.test & (scene.truth == label)).sum():,}",
+            f"{outcome.recall(outcome.forest_map, label):.1%}",
+            f"{outcome.recall(outcome.subsets_map, label):.1%}",
+            style="bold" if share < _RARE_SHARE else None,
+        )
+    return table
+
+
+def _picture(outcome: Outcome, output: Path, console: Console) -> None:
+    title = f"{outcome.report.trees} fully-grown trees, learned from {outcome.report.rows:,} pixels"
+    try:
+        save_picture(output, outcome.scene, outcome.test, outcome.forest_map, outcome.subsets_map, title)
+    except ImportError:
+        message = "No picture, as matplotlib is not installed: pip install matplotlib brings it."
+        console.print(message, markup=False)
+        return
+    console.print(f"Picture saved to {output}", markup=False, soft_wrap=True)

@@ -1,0 +1,243 @@
+"""What is wrong with arrays and data frames: scikit-learn's checks, with errors that name the column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import column_or_1d
+
+from ..datasets.arguments import ELSEWHERE, library_of
+from ..errors import DataError, NotNumbersError, OldgrowthError
+from ..messages.surface import short
+from ..messages.text import counted
+
+_VALUES = re.compile(r"(:\s*array=.*?\.\s*(?=Reshape)|\n\[.*\]\s*)", re.DOTALL)  # that scikit-learn prints
+
+_LENGTHS = re.compile(r"inconsistent numbers of samples: \[(\d+), (\d+)\]")
+
+
+def refuse_other_sources(X: Any) -> None:
+    """Refuse what is to be opened as a dataset first, or made an array."""
+    plain = isinstance(X, bool | int | float | complex | bytes | dict | set)
+    if X is None or (plain and not hasattr(X, "shape")):
+        raise DataError(
+            f"X={short(X)} is not possible: X must be an array or a data frame with rows and columns, "
+            "or a dataset."
+        )
+    if isinstance(X, str | PathLike):
+        raise DataError(f"X is a path: open it first, as in open_dataset({str(X)!r}, target=...).")
+    if callable(X) and not hasattr(X, "__array__"):
+        raise DataError("X is a function: make a dataset of it first, as in open_dataset(function).")
+    if type(X).__name__ == "LazyFrame":
+        raise DataError(
+            "X is a LazyFrame: make a dataset of it first, as in open_dataset(frame, target=...)."
+        )
+    library = library_of(X)
+    if library in ELSEWHERE and "Frame" in type(X).__name__:
+        raise DataError(f"X is a {library} {type(X).__name__}: {ELSEWHERE[library]}.")
+
+
+@contextmanager
+def explained(name: str, X: Any = None) -> Iterator[None]:
+    """Inside, an argument is checked: what fails is told by the columns that are no numbers, all of them."""
+    try:
+        yield
+    except (OldgrowthError, NotFittedError):
+        raise
+    except Exception as error:
+        bad = _bad_columns(X)
+        if bad:
+            raise NotNumbersError(bad, str(error)) from error
+        if not isinstance(error, ValueError | TypeError):
+            raise
+        raise DataError(_words(name, error)) from error
+
+
+def check_numbers(x: npt.NDArray[Any], X: Any) -> None:
+    """Refuse times, which NumPy would take for numbers."""
+    if x.dtype.kind not in "biuf":
+        raise NotNumbersError(_bad_columns(X) or {0: str(x.dtype)})
+
+
+def check_target(y: Any, numeric: bool) -> None:
+    """Refuse targets that are not one value for each row, or of several kinds."""
+    if y is None:
+        return
+    if isinstance(y, str | bytes | dict | set) or not (
+        hasattr(y, "__len__") or hasattr(y, "__array__") or hasattr(y, "__array_function__")
+    ):
+        name = ": name a column with open_dataset(frame, target=...)" if isinstance(y, str) else ""
+        raise DataError(f"y={short(y)} is not possible: y must have a value for each row{name}.")
+    with explained("y"):
+        values = np.asarray(y)
+    if values.dtype.kind == "f":
+        _refuse_missing(values.reshape(-1), numeric)
+    if values.ndim == 0 or values.dtype.kind not in "OUSTmM":
+        return
+    if numeric:
+        _refuse_text(values.reshape(-1))
+    elif values.dtype.kind == "O":
+        _refuse_mixture(values.reshape(-1))
+        _refuse_odd_labels(values.reshape(-1))
+
+
+def check_length(y: Any, n_rows: int, name: str = "y") -> None:
+    """Refuse what has not one value for each row."""
+    found = np.shape(y)[0] if np.ndim(y) else 1
+    if found != n_rows:
+        raise DataError(f"X has {counted(n_rows, 'row')}, but {name} has {counted(found, 'value')}.")
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> None:
+    """Refuse weights that are missing, negative or infinite, or too few."""
+    with explained("sample_weight"):
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim != 1:
+        return  # one number for all rows; scikit-learn tells of other shapes
+    check_length(weights, n_rows, "sample_weight")
+    good = np.isfinite(weights) & (weights >= 0)
+    if not good.all():
+        row = int(np.argmin(good))
+        raise DataError(
+            f"sample_weight is {weights[row]} in row {row}: weights must be finite and not negative."
+        )
+
+
+def targets_to_score(y: Any, sample_weight: Any, n_rows: int, numeric: bool) -> npt.NDArray[Any]:
+    """The targets of rows to score, checked with their weights."""
+    check_target(y, numeric)
+    check_length(y, n_rows)
+    if sample_weight is not None:
+        check_weights(sample_weight, n_rows)
+    with explained("y"):
+        values = column_or_1d(y)
+        return values.astype(np.float64) if numeric else values
+
+
+def _refuse_missing(values: npt.NDArray[Any], numeric: bool) -> None:
+    good = np.isfinite(values)
+    if not good.all():
+        row = int(np.argmin(good))
+        what = "NaN" if np.isnan(values[row]) else "infinity"
+        raise DataError(
+            f"Input y contains {what} in row {row}: every row needs a {'value' if numeric else 'label'} "
+            "to learn from."
+        )
+
+
+def _refuse_text(values: npt.NDArray[Any]) -> None:
+    for row, value in enumerate(values.tolist()):
+        if not _is_number(value):
+            raise DataError(
+                f"y holds {_kind(value)} ({short(value)} in row {row}), but a regression needs numbers: "
+                "a classifier learns labels."
+            )
+
+
+def _refuse_mixture(values: npt.NDArray[Any]) -> None:
+    kinds: dict[str, int] = {}
+    for row, value in enumerate(values.tolist()):
+        kinds.setdefault(_kind(value), row)
+    missing = kinds.pop("nothing", None)
+    if missing is not None and kinds:
+        raise DataError(f"The label in row {missing} of y is missing: every row needs a label to learn from.")
+    if len(kinds) > 1:
+        found = " and ".join(f"{kind} in row {row}" for kind, row in kinds.items())
+        raise DataError(f"y holds labels of different kinds ({found}): make them all text or all numbers.")
+
+
+def _kind(value: Any) -> str:
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return "nothing"
+    if isinstance(value, str):
+        return "text"
+    return "numbers" if isinstance(value, bool | int | float | np.number | np.bool_) else type(value).__name__
+
+
+def _refuse_odd_labels(values: npt.NDArray[Any]) -> None:
+    """Labels that no type of NumPy holds as they are."""
+    for row, value in enumerate(values.tolist()):
+        if isinstance(value, int):
+            raise DataError(
+                f"y holds {short(value)} in row {row}, beside which no type of numbers holds all labels: "
+                "whole numbers must be between -2**63 and 2**64 - 1; labels can also be text."
+            )
+        if not isinstance(value, str | None):
+            raise DataError(
+                f"y holds {short(value)} of type {type(value).__name__} in row {row}, which is not a label: "
+                "labels are whole numbers, text or bools."
+            )
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, str | bytes):
+        return False
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _bad_columns(X: Any) -> dict[Any, str]:
+    """The columns that do not hold numbers, each with what it does hold."""
+    found = {}
+    for name, column in _columns(X):
+        what = _what_else(column)
+        if what:
+            found[name] = what
+    return found
+
+
+def _columns(X: Any) -> Iterator[tuple[Any, Any]]:
+    if hasattr(X, "iloc") and hasattr(X, "columns"):  # pandas
+        yield from ((name, X.iloc[:, j]) for j, name in enumerate(X.columns))
+    elif hasattr(X, "columns") and hasattr(X, "get_column"):  # polars
+        yield from ((name, X.get_column(name)) for name in X.columns)
+    elif hasattr(X, "column_names"):  # Arrow
+        yield from ((name, X.column(name)) for name in X.column_names)
+    else:
+        try:
+            values = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
+        except ValueError:  # rows of different lengths
+            return
+        if values.ndim == 2:
+            yield from ((j, values[:, j]) for j in range(values.shape[1]))
+
+
+def _what_else(column: Any) -> str:
+    """What a column holds that is no number; empty if all are."""
+    dtype = getattr(column, "dtype", getattr(column, "type", None))
+    try:
+        values = np.asarray(column)
+    except Exception:  # noqa: BLE001 - whichever library refuses to give its values, its type tells
+        return f"{dtype}: cast it to Float64" if "Int128" in str(dtype) else str(dtype)
+    if values.dtype.kind in "biuf":
+        return ""
+    if values.dtype.kind in "OUST":
+        for row, value in enumerate(values.tolist()):
+            if value is not None and not _is_number(value):
+                kind = _kind(value)
+                return f"{'text' if kind == 'text' else kind}: {short(value)} in row {row}"
+        return ""
+    return str(dtype)
+
+
+def _words(name: str, error: Exception) -> str:
+    """The message without the values that scikit-learn prints."""
+    text = str(error)
+    if "inhomogeneous" in text:
+        return f"{name} has rows of different lengths: every row must have a value for each column."
+    if lengths := _LENGTHS.search(text):
+        return f"X has {counted(int(lengths[1]), 'row')}, but y has {counted(int(lengths[2]), 'value')}."
+    if "at least one array or dtype" in text:
+        return f"{name} has no columns."
+    text = " ".join(_VALUES.sub(". ", text).split()).rstrip(".:! ")
+    return f"{text}." if name == "X" or re.search(rf"\b{name}\b", text) else f"{name}: {text}."

@@ -1,0 +1,123 @@
+"""Scores of out-of-bag predictions, from rows that come some at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..messages.counts import warn
+from ..messages.text import counted
+from ..storage.votes import OobRows
+
+_ROWS_AT_A_TIME = 65_536
+
+Metric = Callable[[npt.NDArray[Any], npt.NDArray[Any]], float]
+
+
+class OobScorer:
+    """Goes through out-of-bag predictions once; keeps them only if wanted, or if a metric needs them."""
+
+    def __init__(self, classes: Callable[[], npt.NDArray[Any] | None], metric: Any, keep: bool) -> None:
+        self._classes = classes  # known when the rows were read
+        self._metric: Metric | None = metric if callable(metric) else None
+        self._keep = keep
+        self.score = math.nan
+        self.without = 0  # rows that every tree has seen
+        self.rows: npt.NDArray[np.float64] | None = None
+
+    def __call__(self, parts: Iterator[OobRows]) -> OobScorer:
+        classes = self._classes()
+        sums = _Sums()
+        pairs: _Pairs | None = None
+        for part in parts:
+            seen = ~np.isnan(part.mean[:, 0])
+            self.without += int((~seen).sum())
+            guess = part.mean[:, 0] if classes is None else part.mean.argmax(axis=1)
+            target, guess = part.targets[seen], guess[seen]
+            sums.add(target, guess)
+            if self._keep:
+                if self.rows is None:
+                    self.rows = np.empty((part.of, part.mean.shape[1]))
+                self.rows[part.first : part.first + len(part.mean)] = part.mean
+            if self._metric is not None:
+                pairs = pairs or _Pairs(part.of, classes)
+                pairs.add(target, guess)
+        sums.finish()
+        if self._metric is None:
+            self.score = sums.r2() if classes is None else sums.accuracy()
+        elif pairs is not None and pairs.n:
+            self.score = self._metric(*pairs.labels())
+        self._warn()
+        return self
+
+    def _warn(self) -> None:
+        if self.without:
+            warn(
+                f"{counted(self.without, 'row was', 'rows were')} seen by every tree, without an out-of-bag "
+                "prediction (NaN): more trees, or weights with a mean of 1, would help.",
+            )
+
+
+class _Pairs:
+    """Targets and guesses of all rows, for a metric; classes by their numbers as long as possible."""
+
+    def __init__(self, most: int, classes: npt.NDArray[Any] | None) -> None:
+        dtype = np.dtype(np.float64) if classes is None else np.min_scalar_type(len(classes))
+        self._classes = classes
+        self._pairs = np.empty((2, most), dtype=dtype)
+        self.n = 0
+
+    def add(self, target: npt.NDArray[np.float64], guess: npt.NDArray[Any]) -> None:
+        part = slice(self.n, self.n + len(target))
+        self._pairs[0, part], self._pairs[1, part] = target, guess
+        self.n += len(target)
+
+    def labels(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        targets, guesses = self._pairs[:, : self.n]
+        if self._classes is None:
+            return targets, guesses
+        return self._classes[targets], self._classes[guesses]
+
+
+class _Sums:
+    """What accuracy and R2 are made of; added up in blocks of always the same rows, however they come, so
+    that rounding is the same too."""
+
+    def __init__(self) -> None:
+        self._n = self._right = 0
+        self._mean = self._squares = self._errors = 0.0
+        self._waiting = np.zeros((2, 0))  # targets and guesses
+
+    def add(self, target: npt.NDArray[np.float64], guess: npt.NDArray[Any]) -> None:
+        self._waiting = np.concatenate([self._waiting, np.stack([target, guess])], axis=1)
+        while self._waiting.shape[1] >= _ROWS_AT_A_TIME:
+            self._add_block(*self._waiting[:, :_ROWS_AT_A_TIME])
+            self._waiting = self._waiting[:, _ROWS_AT_A_TIME:]
+
+    def finish(self) -> None:
+        if self._waiting.shape[1]:
+            self._add_block(*self._waiting)
+
+    def _add_block(self, target: npt.NDArray[np.float64], guess: npt.NDArray[np.float64]) -> None:
+        n = len(target)
+        self._right += int((target == guess).sum())
+        self._errors += float(((target - guess) ** 2).sum())
+        mean = float(target.mean())
+        ahead = mean - self._mean
+        self._squares += float(((target - mean) ** 2).sum()) + ahead**2 * self._n * n / (self._n + n)
+        self._mean += ahead * n / (self._n + n)
+        self._n += n
+
+    def accuracy(self) -> float:
+        return self._right / self._n if self._n else math.nan
+
+    def r2(self) -> float:
+        if self._n < 2:
+            return math.nan
+        if self._squares == 0:
+            return 1.0 if self._errors == 0 else 0.0
+        return 1 - self._errors / self._squares

@@ -1,0 +1,82 @@
+"""Parameters that an estimator does not have: an error that names the nearest way."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from ..errors import UnknownParameterError
+
+_Init = TypeVar("_Init", bound=Callable[..., None])
+
+_SMALLER = "max_depth, min_samples_leaf and min_impurity_decrease make trees smaller"
+# What scikit-learn's forests and trees have and ours do not, and what to do instead.
+_OF_SCIKIT_LEARN = {
+    "warm_start": "fit a new forest with as many trees as you want",
+    "max_leaf_nodes": _SMALLER,
+    "ccp_alpha": f"trees are not pruned; {_SMALLER}",
+    "monotonic_cst": "scikit-learn's HistGradientBoostingClassifier and -Regressor have it",
+    "min_impurity_split": "min_impurity_decrease is what became of it in scikit-learn",
+    "splitter": "ExtraTreesClassifier and ExtraTreesRegressor split at random thresholds",
+    "estimator": "the trees of a forest are not estimators of their own",
+}
+# What other libraries, and people, call a parameter of ours.
+_OTHER_WORDS = {
+    "n_estimators": ("n_trees", "num_trees", "ntrees", "ntree", "trees", "num_boost_round", "iterations"),
+    "random_state": ("seed", "random_seed"),
+    "n_jobs": ("threads", "n_threads", "num_threads", "nthread", "nthreads", "n_workers", "jobs"),
+    "max_features": ("mtry", "mtries", "colsample_bynode", "feature_fraction"),
+    "max_samples": ("subsample", "sample_rate", "bagging_fraction"),
+    "spill_dir": ("temp_dir", "tmp_dir", "tmpdir", "cache_dir", "scratch_dir"),
+    "min_samples_leaf": ("min_node_size", "min_data_in_leaf", "min_child_samples", "min_examples"),
+    "balance": ("lambda_",),
+}
+_OF_FIT = {"callback", "sample_weight"}
+
+
+def names_checked(init: _Init) -> _Init:
+    """An `__init__` that explains which parameters it does not have. Its signature stays as it is written."""
+    known = list(inspect.signature(init).parameters)[1:]
+
+    @wraps(init)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+        refuse_unknown(type(self), kwargs, known)
+        init(self, *args, **kwargs)
+
+    return cast(_Init, checked)
+
+
+def refuse_unknown(cls: type, given: Iterable[str], known: Iterable[str]) -> None:
+    known = list(known)
+    for name in given:
+        if name not in known:
+            raise UnknownParameterError(cls.__name__, name, _way(cls, name, known))
+
+
+def _way(cls: type, name: str, known: list[str]) -> str:
+    """What to do instead, as the end of a sentence; empty if nothing is near."""
+    if name in _OF_SCIKIT_LEARN:
+        return _OF_SCIKIT_LEARN[name]
+    if name in _OF_FIT:
+        return f"give it to fit, as in fit(X, y, {name}=...)"
+    others = [other.__name__ for other in _estimators() if name in _parameters(other)]
+    if name == "class_weight" and others:
+        return "give weights of rows to fit, as in fit(X, y, sample_weight=...)"
+    if others:
+        return f"it is a parameter of {', '.join(others)}"
+    meant = [ours for ours, words in _OTHER_WORDS.items() if name.lower() in words and ours in known]
+    meant = meant or get_close_matches(name.lower(), known, n=1)
+    return f"did you mean {meant[0]}?" if meant else f"its parameters are {', '.join(known)}"
+
+
+def _estimators() -> list[Any]:
+    from ..forest.model_meta import estimator_classes  # for the rare case of an error
+
+    return list(estimator_classes().values())
+
+
+def _parameters(cls: Any) -> list[str]:
+    return list(cls._get_param_names())

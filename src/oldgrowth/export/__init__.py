@@ -1,0 +1,1 @@
+"""Forests for other libraries: scikit-learn, treelite, ONNX."""

@@ -1,0 +1,98 @@
+"""A forest as scikit-learn's: the same trees in scikit-learn's own arrays.
+
+Imported when it is needed: scikit-learn's forests take time and memory to import.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn import ensemble
+from sklearn.base import clone, is_classifier
+from sklearn.tree._tree import NODE_DTYPE, TREE_LEAF, TREE_UNDEFINED, Tree
+
+from ..errors import ExportError
+from ..forest.forest import Forest
+from ..forest.whole_trees import WholeTree, trees_of, whole_sizes
+from ..system.memory import human_bytes, memory_limit_of, resident_memory
+
+# What the other forest does not take over: threads would add up the trees in any order, so that the last bit
+# of a prediction varies, and there are no out-of-bag predictions.
+_NOT_TAKEN = {"n_jobs", "oob_score"}
+# Our nodes do not keep how many rows they had. What is computed from made-up counts looks right and is not:
+# so shap is made to refuse (it wants positive weights) or to give NaN, and scikit-learn's partial_dependence
+# by recursion to refuse.
+_UNKNOWN_WEIGHT = -np.inf
+# Bytes of a node, beside its values, while its tree is taken apart; and copies of the values.
+_AT_WORK, _COPIES = 200, 2
+
+
+def sklearn_forest(estimator: Any) -> Any:
+    """A fitted scikit-learn forest with the same trees; `to_sklearn` of the estimators says what it holds."""
+    forest: Forest = estimator.forest_
+    _check_memory(forest, estimator.memory_limit)
+    model = _unfitted(estimator)
+    model.n_features_in_ = estimator.n_features_in_
+    if hasattr(estimator, "feature_names_in_"):
+        model.feature_names_in_ = estimator.feature_names_in_
+    model.n_outputs_ = 1
+    model.estimator_ = model.estimator
+    if is_classifier(estimator):
+        model.classes_, model.n_classes_ = estimator.classes_, forest.n_classes
+    model.estimators_ = [_tree_estimator(model, tree) for tree in trees_of(estimator)]
+    return model
+
+
+def _check_memory(forest: Forest, memory_limit: Any) -> None:
+    sizes = whole_sizes(forest)
+    values = 8 * forest.n_outputs
+    needed = int(sizes.sum()) * (NODE_DTYPE.itemsize + values)
+    needed += int(sizes.max()) * (_AT_WORK + _COPIES * values)
+    room = memory_limit_of(memory_limit) - resident_memory()
+    if needed > room:
+        raise ExportError(
+            "scikit-learn",
+            f"it would take {human_bytes(needed)} for {int(sizes.sum()):,} nodes, and memory_limit leaves "
+            f"{human_bytes(max(room, 0))}. Raise memory_limit with set_params, or fit fewer or smaller trees",
+        )
+
+
+def _unfitted(estimator: Any) -> Any:
+    """Of the kind that is nearest, with all parameters that both have."""
+    extra = "ExtraTrees" if estimator._random_thresholds else "RandomForest"
+    kind = getattr(ensemble, extra + ("Classifier" if is_classifier(estimator) else "Regressor"))
+    known = kind().get_params()
+    given = estimator.get_params(deep=False).items()
+    return kind(**{name: value for name, value in given if name in known and name not in _NOT_TAKEN})
+
+
+def _tree_estimator(model: Any, tree: WholeTree) -> Any:
+    one = clone(model.estimator).set_params(**{name: getattr(model, name) for name in model.estimator_params})
+    one.n_features_in_, one.n_outputs_ = model.n_features_in_, 1
+    n_classes = 1
+    if is_classifier(model):  # trees of a forest know classes by their numbers
+        n_classes = model.n_classes_
+        one.classes_, one.n_classes_ = np.arange(n_classes, dtype=np.float64), n_classes
+    one.tree_ = _sklearn_tree(tree, model.n_features_in_, n_classes)
+    return one
+
+
+def _sklearn_tree(tree: WholeTree, n_features: int, n_classes: int) -> Tree:
+    value = tree.value
+    value[~tree.is_leaf] = np.nan
+    nodes = np.zeros(len(tree), dtype=NODE_DTYPE)
+    nodes["left_child"] = np.where(tree.is_leaf, TREE_LEAF, tree.left)
+    nodes["right_child"] = np.where(tree.is_leaf, TREE_LEAF, tree.right)
+    nodes["feature"] = np.where(tree.is_leaf, TREE_UNDEFINED, tree.feature)
+    nodes["threshold"] = np.where(tree.is_leaf, TREE_UNDEFINED, tree.threshold)
+    nodes["impurity"] = np.nan
+    nodes["n_node_samples"] = 0
+    nodes["weighted_n_node_samples"] = np.where(tree.is_leaf, 1, _UNKNOWN_WEIGHT)
+    nodes["missing_go_to_left"] = tree.missing_left
+    made = Tree(n_features, np.array([n_classes], dtype=np.intp), 1)
+    depth = len(tree.levels()) - 1
+    made.__setstate__(
+        {"max_depth": depth, "node_count": len(tree), "nodes": nodes, "values": value[:, None, :]}
+    )
+    return made

@@ -1,0 +1,1 @@
+"""The stages of a fit: sample, top trees, distribute, grow, assemble."""

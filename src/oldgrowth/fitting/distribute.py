@@ -1,0 +1,101 @@
+"""Stage 3, one pass over all rows: route each through the top trees and put it into its buckets.
+
+Reading, routing and writing overlap: chunks are read ahead, workers route and pack them, and one thread
+writes a group of rows while the next one is collected.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+
+import numpy as np
+
+from .. import _core
+from ..errors import ChangedSourceError
+from ..plan import Plan
+from ..reporting.progress import StageProgress
+from ..rows.training_rows import Chunk, Pass, Place, read_ahead
+from ..storage.bucket_store import BucketStore
+from ..system.threads import Workers
+from .sample import Sampled
+from .top_trees import TopTree
+
+# Called when all rows up to a place are in the store, with the rows of each class so far.
+Written = Callable[[Place, "list[int]"], None]
+
+
+def distribute(
+    sampled: Sampled,
+    tops: dict[int, TopTree],
+    store: BucketStore,
+    plan: Plan,
+    pool: Workers,
+    progress: StageProgress,
+    start: tuple[Place, list[int]] = (Place(), []),
+    written: Written | None = None,
+) -> None:
+    """Bring all rows from `start` on into the store, for these top trees by their numbers."""
+    reading = Pass(sampled.rows, start[0], sampled.trail)
+    counts = np.zeros(plan.n_classes, dtype=np.int64)
+    counts[: len(start[1])] = start[1]
+    progress.skip(start[0].row)
+
+    def put(group: object, at: int, chunk: Chunk) -> None:
+        store.put(group, at, chunk, [_core.route(top.nodes, chunk.x) for top in tops.values()])
+
+    def end(group: object, rows: int, place: Place, classes: list[int]) -> None:
+        store.end_group(group, rows)
+        if written is not None:
+            written(place, classes)
+
+    with (
+        closing(read_ahead(reading.chunks(plan.chunk_size))) as chunks,
+        ThreadPoolExecutor(1) as writer,
+        pool.stopped_by_errors(),
+    ):
+        writing: Future[None] | None = None
+        for group_chunks in _groups(chunks, store.group_rows, plan.chunk_size):
+            group = store.begin_group()
+            rows = 0
+            waiting: deque[Future[None]] = deque()
+            place = start[0]
+            for chunk, behind in group_chunks:
+                place = behind
+                if len(waiting) > plan.n_jobs:
+                    waiting.popleft().result()
+                waiting.append(pool.submit(put, group, rows, chunk))
+                rows += chunk.rows
+                if plan.classification:
+                    counts += np.bincount(chunk.targets.astype(np.intp), minlength=plan.n_classes)
+                progress.advance(chunk.rows)
+            for task in waiting:
+                task.result()
+            if writing is not None:
+                writing.result()
+            writing = writer.submit(end, group, rows, place, counts.tolist())
+        if writing is not None:
+            writing.result()
+    if sampled.rows.checked:
+        reading.compare(sampled.end)
+        if plan.classification and not np.array_equal(counts, sampled.facts.class_rows):
+            raise ChangedSourceError("the data", "the labels of the second pass are not those of the first")
+
+
+def _groups(
+    chunks: Iterator[tuple[Chunk, Place]], group_rows: int, chunk_rows: int
+) -> Iterator[Iterator[tuple[Chunk, Place]]]:
+    """Chunks, as many at a time as fit a group for certain."""
+    per_group = max(1, group_rows // chunk_rows)
+    for first in chunks:
+
+        def group(first: tuple[Chunk, Place] = first) -> Iterator[tuple[Chunk, Place]]:
+            yield first
+            for _ in range(per_group - 1):
+                if (more := next(chunks, None)) is None:
+                    return
+                yield more
+
+        yield group()

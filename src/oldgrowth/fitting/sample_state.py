@@ -1,0 +1,73 @@
+"""What an interrupted first pass remembers is checked before it is believed.
+
+Its checksum may be right and its contents wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..plan import MAX_ROWS
+from ..rows.training_rows import Place, TrainingRows
+
+# Bytes of labels as an array, beyond what they take themselves: its type may be wider than all of them.
+_LABEL_BYTES = 2**24
+
+
+def check_memory(values: dict[str, Any], place: Place, rows: TrainingRows) -> None:
+    """Refuse what cannot have been found in these rows up to this place."""
+    _check_place(place, bool(values["complete"]), rows)
+    if len(values["features"]) != rows.n_features:
+        raise ValueError("another number of features")
+    for entry in values["trail"]:
+        if len(entry) != len(vars(place)) or not _whole(*entry):
+            raise ValueError("no place of the pass")
+    facts = values["facts"]
+    if facts["rows"] != place.row:
+        raise ValueError("another number of rows")
+    n_classes = rows.n_classes
+    if rows.classification and not rows.random_access:
+        n_classes = _check_labels(values["labels"])
+    if rows.classification:
+        _check_classes(facts, n_classes, place.row)
+    elif place.row:
+        low, high = (float.fromhex(text) for text in facts["range"])
+        if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+            raise ValueError("no range of targets")
+
+
+def _check_place(place: Place, complete: bool, rows: TrainingRows) -> None:
+    if not _whole(*vars(place).values()) or place.row > place.source_row:
+        raise ValueError("no place of the pass")
+    most = MAX_ROWS if rows.n_rows is None else rows.n_rows
+    if place.row > most or (complete and rows.n_rows not in (None, place.row)):
+        raise ValueError("another number of rows")
+
+
+def _check_classes(facts: dict[str, Any], n_classes: int, n_rows: int) -> None:
+    counts = facts["class_rows"]
+    if len(counts) > n_classes or not _whole(*counts) or sum(counts) != n_rows:
+        raise ValueError("another number of rows of the classes")
+    if any(not 0 <= int(code) < n_classes for code in facts["weight"]):
+        raise ValueError("the weight of a class that there is not")
+
+
+def _check_labels(labels: dict[str, Any]) -> int:
+    """How many there are."""
+    known = labels["labels"]
+    if len(set(known)) != len(known):
+        raise ValueError("a label twice")
+    if labels["dtype"] is not None:
+        dtype = np.dtype(labels["dtype"])
+        text = 4 * sum(len(label) for label in known if isinstance(label, str))
+        too_wide = dtype.itemsize * len(known) > text + 16 * len(known) + _LABEL_BYTES
+        if dtype.kind not in "OUbiuf" or too_wide:
+            raise ValueError("a type that labels cannot have")
+    return len(known)
+
+
+def _whole(*numbers: Any) -> bool:
+    return all(type(number) is int and 0 <= number < 2**63 for number in numbers)

@@ -1,0 +1,211 @@
+"""Stage 2: grow each top tree on its sample. A top tree only partitions; its leaves are the buckets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..plan import PART_ROWS, Plan
+from ..reporting.progress import StageProgress
+from ..storage.checkpoint import Checkpoint
+from ..system.threads import Workers
+from .sample import Sampled, decoded, encode
+
+
+@dataclass(frozen=True)
+class TopTree:
+    """The nodes of a top tree, the depth of each bucket, and the gain by feature on its sample."""
+
+    nodes: npt.NDArray[np.uint64]
+    bucket_depths: npt.NDArray[np.uint32]
+    importances: npt.NDArray[np.float64]
+
+    @property
+    def n_buckets(self) -> int:
+        return len(self.bucket_depths)
+
+    def grafted(self, bucket: int, tree: TopTree) -> TopTree:
+        """This tree with another in place of a bucket; the buckets behind it move up."""
+        shift = np.uint64(_core.right_shift(len(self.importances)))
+        nodes, leaf_bit, more = self.nodes.copy(), np.uint64(2**63), np.uint64(tree.n_buckets - 1)
+        leaves = nodes >= leaf_bit
+        at = int(np.flatnonzero(nodes == leaf_bit + np.uint64(bucket))[0])
+        nodes[leaves & (nodes > leaf_bit + np.uint64(bucket))] += more
+        before = np.arange(at)[~leaves[:at]]
+        over = before[before + (nodes[before] >> shift).astype(np.intp) > at]
+        nodes[over] += np.uint64(len(tree.nodes) - 1) << shift
+        grafted = tree.nodes.copy()
+        grafted[grafted >= leaf_bit] += np.uint64(bucket)
+        return TopTree(
+            np.concatenate([nodes[:at], grafted, nodes[at + 1 :]]),
+            np.concatenate(
+                [self.bucket_depths[:bucket], tree.bucket_depths, self.bucket_depths[bucket + 1 :]]
+            ),
+            self.importances + tree.importances,
+        )
+
+
+def checked_top_tree(arrays: dict[str, npt.NDArray[Any]], n_features: int) -> TopTree:
+    """A top tree that another process wrote, if nothing in it leads outside of it; else a ValueError."""
+    tree = TopTree(arrays["nodes"], arrays["bucket_depths"], arrays["importances"])
+    types = [array.dtype for array in vars(tree).values()]
+    if types != [np.dtype(np.uint64), np.dtype(np.uint32), np.dtype(np.float64)]:
+        raise ValueError("arrays of other types")
+    depths = _core.depths_of_buckets(tree.nodes, n_features)
+    if len(depths) == 0 or not np.array_equal(depths, tree.bucket_depths):
+        raise ValueError("no top tree")
+    if tree.importances.shape != (n_features,) or not np.isfinite(tree.importances).all():
+        raise ValueError("no importances")
+    return tree
+
+
+def only_bucket(n_features: int) -> TopTree:
+    """The top tree of data that fit one bucket: a single leaf."""
+    leaf = np.array([2**63], dtype=np.uint64)
+    return TopTree(leaf, np.zeros(1, dtype=np.uint32), np.zeros(n_features))
+
+
+def grow_top_trees(
+    sampled: Sampled,
+    plan: Plan,
+    pool: Workers,
+    progress: StageProgress,
+    checkpoint: Checkpoint | None = None,
+    at_once: int = 2**31,
+) -> list[TopTree]:
+    """`at_once` top trees in memory at a time."""
+    n_tops = len(plan.trees_of_tops(sampled.facts.n_rows))
+    if plan.subsets or not plan.needs_top_trees(sampled.facts.n_rows):
+        return [only_bucket(sampled.facts.n_features)] * n_tops
+    checkpoint = checkpoint or Checkpoint(None)
+    tops: list[TopTree] = []
+    for first in range(0, n_tops, at_once):
+        numbers = range(first, min(first + at_once, n_tops))
+        saved = [_saved(checkpoint, top, sampled.facts.n_features) for top in numbers]
+        tasks = [
+            None if found else pool.submit(_grow_top_tree, sampled, plan, top, pool.stop)
+            for top, found in zip(numbers, saved, strict=True)
+        ]
+        for top, found, task in zip(numbers, saved, tasks, strict=True):
+            tree = found or task.result()  # type: ignore[union-attr]
+            if found is None:
+                checkpoint.save(f"top-{top:05d}", vars(tree), {})
+            tops.append(tree)
+            (progress.advance if found is None else progress.skip)(plan.top_sample)
+    return tops
+
+
+def _saved(checkpoint: Checkpoint, top: int, n_features: int) -> TopTree | None:
+    name = f"top-{top:05d}"
+    if (found := checkpoint.saved(name)) is None:
+        return None
+    with checkpoint.believed(name):
+        return checked_top_tree(found[0], n_features)
+
+
+def _grow_top_tree(sampled: Sampled, plan: Plan, top: int, stop: _core.Stop) -> TopTree:
+    sample = SampleRows.of(sampled, plan, top)
+    return _Parts(sample, sampled.facts.n_rows, plan, top, stop).grow(np.arange(sample.n, dtype=np.uint32))
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """A top tree on a large sample: the first levels from as many of its rows as 16-bit codes can tell apart,
+    the rest from all of it, part by part. The first levels need no more rows, and parts of this size are
+    grown fastest and take little memory."""
+
+    sample: SampleRows
+    n_rows: int  # that the sample was drawn from
+    plan: Plan
+    top: int
+    stop: _core.Stop
+
+    def grow(self, places: npt.NDArray[np.uint32], depth: int = 0, place: int = 0) -> TopTree:
+        if len(places) <= PART_ROWS:
+            return self._grow(places, len(places), self.plan, depth, place)
+        part_size = max(self.plan.bucket_size, PART_ROWS * self.n_rows // self.sample.n)
+        coarse = replace(self.plan, bucket_size=part_size)
+        drawn = _core.draw_sample(PART_ROWS, self.plan.seed, (place + 1) << 24 | self.top, len(places))
+        tree = self._grow(places[drawn], len(places), coarse, depth, place)
+        if tree.n_buckets == 1:
+            return tree
+        parts = self.sample.routed(tree, places)
+        for part in range(len(parts) - 1, -1, -1):  # from the last on: grafting moves up the buckets behind
+            below = (place << 12 | part + 1) % 2**39  # with a top tree's number it has to fit 64 bits
+            tree = tree.grafted(part, self.grow(parts[part], int(tree.bucket_depths[part]), below))
+        return tree
+
+    def _grow(
+        self, places: npt.NDArray[np.uint32], stand_for: int, plan: Plan, depth: int, place: int
+    ) -> TopTree:
+        """From rows that stand for so many of the sample."""
+        rows = round(stand_for * self.n_rows / self.sample.n)
+        bucket = self.sample.bucket(places, for_bootstrap=False)
+        return grow_on_sample(bucket, rows, plan, self.stop, self.top, depth, place)
+
+
+@dataclass(frozen=True)
+class SampleRows:
+    """The rows of a top sample, or of a subset, as records."""
+
+    codec: _core.RowCodec
+    records: npt.NDArray[np.uint8]
+    keys: npt.NDArray[np.uint64]
+    targets: npt.NDArray[np.float64]
+    weights: npt.NDArray[np.float64] | None
+    rows: _core.Rows
+    classification: bool
+
+    @staticmethod
+    def of(sampled: Sampled, plan: Plan, top: int) -> SampleRows:
+        numbers = sampled.top_sample(plan, top)
+        n = len(numbers)
+        records = np.empty((n, sampled.codec.record_bytes), dtype=np.uint8)
+        keys, targets = np.empty(n, dtype=np.uint64), np.empty(n)
+        weights = np.empty(n) if sampled.facts.weighted else None
+        at = 0
+        for taken in sampled.take(numbers):
+            part = slice(at, at := at + len(taken.x))
+            encode(sampled.codec, taken.x, taken.targets, 0, records[part], keys[part])
+            targets[part] = taken.targets
+            if weights is not None and taken.weights is not None:
+                weights[part] = taken.weights
+        rows = _core.Rows(records, keys, targets, weights, plan.target_scale)
+        return SampleRows(sampled.codec, records, keys, targets, weights, rows, plan.classification)
+
+    @property
+    def n(self) -> int:
+        return len(self.records)
+
+    def bucket(self, places: npt.NDArray[np.uint32] | None, for_bootstrap: bool) -> _core.Bucket:
+        """The rows at these places, or all, ready to grow on."""
+        return _core.make_bucket(self.codec, self.rows, places, self.classification, for_bootstrap)
+
+    def routed(self, tree: TopTree, places: npt.NDArray[np.uint32]) -> list[npt.NDArray[np.uint32]]:
+        """Those of these places whose rows are in each bucket of a tree."""
+        buckets = [_core.route(tree.nodes, x) for x in decoded(self.codec, self.records, places)]
+        order, ends = _core.group_by_bucket(np.concatenate(buckets), tree.n_buckets)
+        return np.split(places[order], ends[1:-1].astype(np.intp))
+
+
+def grow_on_sample(
+    bucket: _core.Bucket,
+    n_rows: int,
+    plan: Plan,
+    stop: _core.Stop,
+    turn: int,
+    depth: int = 0,
+    place: int = 0,
+) -> TopTree:
+    """A tree on a sample of n_rows, whose root is `depth` deep already. Trees at the same `place` are dealt
+    features in turn."""
+    rules = plan.top_rules(bucket.rows / n_rows)
+    rules.stop_by(stop)
+    nodes, depths, importances = _core.grow_top(
+        bucket, rules, plan.seed, turn, place, depth, list(plan.class_weights)
+    )
+    return TopTree(nodes, depths, importances * (n_rows / bucket.rows))

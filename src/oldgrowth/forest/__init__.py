@@ -1,0 +1,1 @@
+"""The trained forest: its arrays, predictions, scores and file."""

@@ -1,0 +1,229 @@
+"""Predictions within a memory limit, some rows at a time: of arrays and datasets, for whoever uses them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..datasets.base import Batch, Dataset, shortened
+from ..datasets.labels import CodedLabels
+from ..datasets.matrix import MatrixDataset
+from ..errors import DataError, MemoryLimitError
+from ..messages.counts import warn
+from ..messages.warnings import FeatureNamesWarning
+from ..rows.training_rows import read_ahead
+from ..system.memory import READING_BYTES, memory_limit_of, resident_memory
+from .forest import Forest
+
+# A usual batch is what one pass through the forest takes for each thread. A forest that does not fit memory
+# is read once for each batch, so that more rows are better.
+_FEWEST_ROWS, _USUAL_ROWS, _MOST_ROWS = 64, 131_072, 2**24
+# Fewer rows at a time keep no thread busy: rather than that, pages of the forest are evicted.
+_WORTHWHILE_ROWS = 16_384
+# Results of arrays up to this size are not worth a question.
+_ALWAYS_FITS = 32 * 2**20
+_LARGE_RESULTS = 32 * 2**20
+# What Python and its libraries take beside what is counted, and what the process may vary by.
+_SLACK_BYTES, _SLACK_SHARE = 8 * 2**20, 0.02
+# The process is not of the same size each time: a little more than the least limit is named.
+_ROUNDED_UP = 1.02
+# Of a row: its label, weight and place; of a column that is carried along.
+_ROW_BYTES, _CARRIED_BYTES = 48, 64
+# Batches that are read, wait, are predicted, and were predicted before; results of the last two of them.
+_BATCHES_AT_ONCE, _RESULTS_AT_ONCE = 4, 2
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What predictions take beside the forest's own work, in bytes.
+
+    For a row the kernel gives `result`, of which `row` is made. `held` is there from the beginning to the
+    end, and of each batch `held_batch` stays until all `n_rows` rows are done.
+    """
+
+    result: int
+    row: int = 0
+    held: int = 0
+    held_batch: int = 0
+    n_rows: int | None = None
+
+    def with_reading(self, dataset: Dataset, n_carried: int = 0) -> Needs:
+        """These, and what reading the dataset takes."""
+        read_row = _BATCHES_AT_ONCE * (4 * dataset.n_features + _ROW_BYTES + n_carried * _CARRIED_BYTES)
+        reading = dataset.reading_bytes
+        if not isinstance(dataset, MatrixDataset):  # whose rows are read without a library
+            reading += READING_BYTES
+        return replace(self, row=self.row + read_row, held=self.held + reading, n_rows=dataset.n_rows)
+
+
+@dataclass(frozen=True)
+class BatchPlan:
+    """Rows of a batch, whether pages of a mapped forest are evicted after use, and how many threads work."""
+
+    rows: int
+    evict: bool
+    n_jobs: int
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """What batches of any number of rows take."""
+
+    fixed: int
+    row: int
+    batch: int  # of each batch, as long as all are not done
+    n_rows: int  # of all batches
+
+    @property
+    def least_rows(self) -> int:
+        """Rows of a batch that take the least memory."""
+        return max(_FEWEST_ROWS, math.isqrt(self.batch * self.n_rows // self.row))
+
+    def of(self, rows: int) -> int:
+        """The limit that batches of so many rows need."""
+        batches = -(-self.n_rows // rows)
+        taken = self.fixed + rows * self.row + batches * self.batch
+        return math.ceil(taken / (1 - _SLACK_SHARE))
+
+    def most_rows(self, limit: int) -> int:
+        """The most rows of a batch that this limit has room for, at least those that take the least."""
+        room = int(limit * (1 - _SLACK_SHARE)) - self.fixed
+        held = self.batch * self.n_rows  # solves rows * row + held / rows = room
+        root = room * room - 4 * self.row * held
+        if room <= 0 or root < 0:
+            return self.least_rows
+        return max(self.least_rows, (room + math.isqrt(root)) // (2 * self.row))
+
+
+def plan_batches(
+    forest: Forest, limit: int, n_jobs: int, needs: Needs, rows: int | None = None, refuse: bool = True
+) -> BatchPlan:
+    """How many rows are predicted at a time, or whether `rows` can be, by up to `n_jobs` threads.
+
+    Refused if the limit is too low for a single thread.
+    """
+    fewest = min(rows or _WORTHWHILE_ROWS, _WORTHWHILE_ROWS)
+    evict = forest.mapped and _memory(forest, n_jobs, needs, False).of(fewest) > limit
+    memory = _memory(forest, n_jobs, needs, evict)
+    while n_jobs > 1 and memory.of(rows or memory.least_rows) > limit:
+        n_jobs //= 2
+        memory = _memory(forest, n_jobs, needs, evict)
+    least = memory.of(rows or memory.least_rows)
+    if refuse and limit < least:
+        way = "" if rows is None else "Fewer rows in a batch need less."
+        raise MemoryLimitError(limit, int(least * _ROUNDED_UP), way)
+    most = memory.most_rows(limit)
+    return BatchPlan(rows or min(most, _MOST_ROWS if evict else _USUAL_ROWS), evict, n_jobs)
+
+
+def _memory(forest: Forest, n_jobs: int, needs: Needs, evict: bool) -> _Memory:
+    row, thread = forest.prediction_bytes(evict)
+    fixed = resident_memory() + _SLACK_BYTES + n_jobs * thread + needs.held
+    if forest.mapped and not evict:
+        fixed += forest.nbytes
+    row += needs.row + _RESULTS_AT_ONCE * needs.result
+    return _Memory(fixed, row, needs.held_batch, needs.n_rows or 0)
+
+
+# Makes something of some rows: (x, n_jobs, names of the features for errors, evict) to an array.
+Kernel = Callable[[npt.NDArray[np.generic], int, "npt.NDArray[np.object_] | None", bool], npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class BatchPredictor:
+    """Takes rows through a forest by a plan."""
+
+    kernel: Kernel
+    plan: BatchPlan
+    names: npt.NDArray[np.object_] | None = None
+
+    def of_array(self, x: npt.NDArray[np.generic]) -> Iterator[npt.NDArray[Any]]:
+        """The rows of an array, batch by batch."""
+        for first in range(0, len(x), self.plan.rows):
+            yield self.kernel(
+                x[first : first + self.plan.rows], self.plan.n_jobs, self.names, self.plan.evict
+            )
+
+    def of_batches(self, batches: Iterable[Batch]) -> Iterator[tuple[Batch, npt.NDArray[Any]]]:
+        for batch in batches:
+            yield batch, self.kernel(batch.x, self.plan.n_jobs, None, self.plan.evict)
+
+    def of_dataset(self, dataset: Dataset) -> Iterator[tuple[Batch, npt.NDArray[Any]]]:
+        """The batches of a dataset; the next one is read meanwhile."""
+        with closing(read_ahead(dataset.batches(self.plan.rows), depth=1)) as batches:
+            yield from self.of_batches(batches)
+
+
+def plan_array(forest: Forest, n_rows: int, memory_limit: Any, n_jobs: int, needs: Needs) -> BatchPlan:
+    """How the rows of an array are predicted. They are in memory already, whatever the limit: it is refused
+    only for the sake of large results."""
+    if not forest.mapped and n_rows * (needs.result + forest.n_outputs) < _ALWAYS_FITS:
+        return BatchPlan(n_rows, False, n_jobs)  # single rows are in a hurry
+    limit = _limit_lately(memory_limit, int(time.monotonic()))
+    if forest.nbytes + n_rows * (needs.result + forest.n_outputs) < min(_ALWAYS_FITS, limit // 4):
+        return BatchPlan(n_rows, False, n_jobs)
+    return plan_batches(forest, limit, n_jobs, needs, refuse=needs.held >= _LARGE_RESULTS)
+
+
+def gathered(parts: Iterable[npt.NDArray[Any]], n_rows: int | None) -> npt.NDArray[Any]:
+    """All parts in one array; where the number of rows is known, no two copies of it are made."""
+    found: list[npt.NDArray[Any]] = []
+    out, at = None, 0
+    for part in parts:
+        if n_rows is None or len(part) == n_rows:
+            found.append(part)
+            continue
+        if out is None:
+            out = np.empty((n_rows, *part.shape[1:]), dtype=part.dtype)
+        out[at : at + len(part)] = part
+        at += len(part)
+    if out is not None:
+        return out
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+@lru_cache(maxsize=16, typed=True)
+def _limit_lately(memory_limit: Any, second: int) -> int:
+    """The limit, asked for once in a second: the system's answer takes longer than to predict a row."""
+    return memory_limit_of(memory_limit)
+
+
+def columns_for(dataset: Dataset, n_features: int, names: npt.NDArray[np.object_] | None) -> Dataset:
+    """The dataset with the features a forest was trained on, by name if both have names."""
+    if names is not None and dataset.feature_names is not None:
+        wanted = [str(name) for name in names]
+        return dataset if list(dataset.feature_names) == wanted else dataset.select(wanted)
+    known = None if names is None else list(names)
+    warn_of_names(dataset.feature_names, known, "See that they are in the order of training.")
+    if dataset.n_features != n_features:
+        raise DataError(
+            f"The dataset has {dataset.n_features} features, but the forest was trained on {n_features}."
+        )
+    return dataset
+
+
+def warn_of_names(found: Sequence[str] | None, known: Sequence[str] | None, way: str) -> None:
+    """Say that columns are taken in their order, if only the data or only the forest has names for them."""
+    if (found is None) == (known is None):
+        return
+    what = "The data has no names of features, but the forest was fitted with them"
+    if found is not None:
+        what = f"The data has names of features ({shortened(found)}), but the forest was fitted without"
+    warn(f"{what}: columns are taken in their order. {way}", FeatureNamesWarning, stacklevel=4)
+
+
+def targets_of(batch: Batch, dataset: Dataset) -> npt.NDArray[Any]:
+    """The targets of a batch as they are in the source."""
+    if batch.y is None:
+        raise DataError(
+            "The dataset has no target: name its column, as in open_dataset(source, target='label')."
+        )
+    return batch.y.decoded() if isinstance(batch.y, CodedLabels) else batch.y

@@ -1,0 +1,90 @@
+"""How deep the trees of a forest are, found level by level with a bounded part of the nodes at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .forest import Forest
+
+_LEAF_BIT = np.uint64(1 << 63)
+_NODES_AT_A_TIME = 1 << 22
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Depths:
+    """The depth of each tree, top tree included, and the number of leaves at each depth."""
+
+    trees: Ints
+    leaves: Ints
+
+    def leaf_quantile(self, q: float) -> int:
+        return int(np.searchsorted(np.cumsum(self.leaves), q * self.leaves.sum()))
+
+
+def forest_depths(forest: Forest) -> Depths:
+    bucket_depth = _bucket_depths(forest)
+    trees_of_top, buckets = forest.trees_of_top.tolist(), np.diff(forest.bucket_start).astype(np.int64)
+    # Bottom trees are ordered by top tree, bucket, tree: for each, its bucket and its tree.
+    bucket_of = np.repeat(np.arange(len(bucket_depth)), np.repeat(np.array(trees_of_top), buckets))
+    tree_of = np.concatenate(
+        [
+            sum(trees_of_top[:top]) + np.tile(np.arange(trees), int(buckets[top]))
+            for top, trees in enumerate(trees_of_top)
+        ]
+    )
+    deepest = np.zeros(forest.n_trees, dtype=np.int64)
+    leaves = np.zeros(1, dtype=np.int64)
+    for first, last in _parts(forest.node_start.astype(np.int64)):
+        roots = forest.node_start[first:last].astype(np.int64)
+        for _, trees, depth in _levels(forest.nodes, forest.n_features, roots):
+            bottoms = first + trees
+            whole = bucket_depth[bucket_of[bottoms]] + depth
+            np.maximum.at(deepest, tree_of[bottoms], whole)
+            leaves = _added(leaves, np.bincount(whole))
+    return Depths(deepest, leaves)
+
+
+def _bucket_depths(forest: Forest) -> Ints:
+    """How deep each bucket lies in its top tree."""
+    depths = np.zeros(int(forest.bucket_start[-1]), dtype=np.int64)
+    roots = forest.top_start[:-1].astype(np.int64)
+    for leaves, tops, depth in _levels(forest.top_nodes, forest.n_features, roots):
+        bucket = (forest.top_nodes[leaves] & ~_LEAF_BIT).astype(np.int64)
+        depths[forest.bucket_start[tops].astype(np.int64) + bucket] = depth
+    return depths
+
+
+def _parts(starts: Ints) -> Iterator[tuple[int, int]]:
+    """Consecutive trees that have about so many nodes together, at least one tree."""
+    first = 0
+    while first < len(starts) - 1:
+        last = int(np.searchsorted(starts, starts[first] + _NODES_AT_A_TIME, side="right")) - 1
+        last = max(first + 1, last)
+        yield first, last
+        first = last
+
+
+def _levels(nodes: npt.NDArray[np.uint64], n_features: int, roots: Ints) -> Iterator[tuple[Ints, Ints, int]]:
+    """For each depth: the places of the leaves there, and the numbers of the trees they belong to."""
+    shift = np.uint64(33 + max(1, (n_features - 1).bit_length()))
+    at, trees, depth = roots, np.arange(len(roots)), 0
+    while len(at):
+        here = nodes[at]
+        leaf = here >= _LEAF_BIT
+        yield at[leaf], trees[leaf], depth
+        right = at[~leaf] + (here[~leaf] >> shift).astype(np.int64)
+        at, trees = np.concatenate([at[~leaf] + 1, right]), np.tile(trees[~leaf], 2)
+        depth += 1
+
+
+def _added(a: Ints, b: Ints) -> Ints:
+    total = np.zeros(max(len(a), len(b)), dtype=np.int64)
+    total[: len(a)] += a
+    total[: len(b)] += b
+    return total

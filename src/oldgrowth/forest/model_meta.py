@@ -1,0 +1,210 @@
+"""What a forest's file says besides its trees, as JSON: an estimator into it, and an estimator from it.
+
+Only plain values go in, so that reading one can never run anything.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import __all__ as public_names
+from .._version import __version__
+from ..datasets.labels import text_array
+from ..errors import UnsavableError
+from ..messages.counts import warn
+from ..reporting.report import FitReport
+
+_INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_LABEL_TYPES = ("bool", *_INTS, "float16", "float32", "float64")
+
+
+def estimator_classes() -> dict[str, Any]:
+    """The estimators by name."""
+    from ..estimators import forests as estimators  # they import this module
+
+    return {
+        name: cls
+        for name, cls in vars(estimators).items()
+        if isinstance(cls, type) and cls.__module__ == estimators.__name__
+    }
+
+
+def describe(estimator: Any) -> dict[str, Any]:
+    """A fitted estimator but for its trees."""
+    known = estimator_classes()
+    # A class made from one of ours is saved as ours: the file holds no code.
+    name, cls = next((c.__name__, c) for c in type(estimator).__mro__ if known.get(c.__name__) is c)
+    parameters, not_saved = {}, {}
+    for parameter in cls._get_param_names():
+        try:
+            parameters[parameter] = _plain(getattr(estimator, parameter))
+        except UnsavableError as error:
+            parameters[parameter], not_saved[parameter] = None, str(error)
+    names = getattr(estimator, "feature_names_in_", None)
+    meta = {
+        "estimator": name,
+        "version": __version__,
+        "parameters": parameters,
+        "not_saved": not_saved,
+        "n_features": int(estimator.forest_.n_features),
+        "n_classes": int(estimator.forest_.n_classes),
+        "feature_names": None if names is None else [str(n) for n in names],
+        "classes": _labels(estimator.classes_) if hasattr(estimator, "classes_") else None,
+        "importances": _plain(estimator.feature_importances_),
+        "fit_report": _plain(estimator.fit_report_.as_dict()),
+    }
+    if hasattr(estimator, "oob_score_"):
+        try:
+            meta["oob_score"] = _plain(estimator.oob_score_)
+            _number(meta["oob_score"])
+        except (UnsavableError, ValueError) as error:
+            meta["not_saved"]["oob_score_"] = str(error)
+            meta.pop("oob_score", None)
+    return meta
+
+
+def shape_of(meta: dict[str, Any]) -> tuple[int, int]:
+    """The numbers of features and classes, after everything that depends on them was compared with them."""
+    n_features, n_classes = meta["n_features"], meta["n_classes"]
+    if type(n_features) is not int or type(n_classes) is not int:
+        raise ValueError("the numbers of features and classes are not numbers")
+    if not (0 < n_features < 2**32 and 0 <= n_classes < 2**32):
+        raise ValueError(f"{n_features} features and {n_classes} classes are not possible")
+    names, classes, importances = meta["feature_names"], meta["classes"], meta["importances"]
+    if names is not None:
+        if type(names) is not list or len(names) != n_features:
+            raise ValueError(f"there are not {n_features} feature names")
+        for name in names:
+            str.encode(name)  # raises if it is no text
+    if type(importances) is not list or len(importances) != n_features:
+        raise ValueError(f"there are not {n_features} importances")
+    if (0 if classes is None else len(classes["values"])) != n_classes:
+        raise ValueError(f"there are not {n_classes} classes")
+    kind = "Classifier" if n_classes else "Regressor"
+    if meta["estimator"] not in public_names or not meta["estimator"].endswith(kind):
+        raise ValueError(f"{meta['estimator']!r} is not the estimator of a forest with {n_classes} classes")
+    return n_features, n_classes
+
+
+def restore(meta: dict[str, Any], forest: Any) -> Any:
+    """The fitted estimator that `describe` was given, with these trees."""
+    cls = estimator_classes()[meta["estimator"]]
+    known = set(cls._get_param_names())
+    saved = meta["parameters"].keys() - meta["not_saved"].keys()
+    if saved - known:
+        warn(
+            f"The forest was saved by oldgrowth {meta['version']} with parameters that this version does not "
+            f"have: {', '.join(sorted(saved - known))}. It predicts the same; a new fit would differ.",
+            stacklevel=3,
+        )
+    estimator = cls(**{name: _value(meta["parameters"][name]) for name in saved & known})
+    estimator.forest_ = forest
+    estimator.fit_report_ = _report(meta, forest)
+    estimator._importances = np.array([float(_number(v)) for v in meta["importances"]])
+    _restore_columns(estimator, meta)
+    if "oob_score" in meta:
+        estimator.oob_score_ = _number(meta["oob_score"])
+    return estimator
+
+
+class SavedForest:
+    """What it takes to predict with a saved forest: the attributes that its estimator has, too.
+
+    Made without the estimator, as importing scikit-learn takes longer than to predict a million rows.
+    """
+
+    n_features_in_: int
+
+    def __init__(self, meta: dict[str, Any], forest: Any) -> None:
+        self.forest_ = forest
+        self.n_jobs = _value(meta["parameters"]["n_jobs"])
+        self.voting = _value(meta["parameters"].get("voting", "soft"))
+        _restore_columns(self, meta)
+
+
+def _restore_columns(estimator: Any, meta: dict[str, Any]) -> None:
+    """What is known of the features and of the target."""
+    estimator.n_features_in_ = meta["n_features"]
+    if meta["feature_names"] is not None:
+        estimator.feature_names_in_ = np.array(meta["feature_names"], dtype=object)
+    if meta["classes"] is not None:
+        estimator.classes_ = _label_array(meta["classes"])
+        estimator.n_classes_ = len(estimator.classes_)
+
+
+def _report(meta: dict[str, Any], forest: Any) -> FitReport:
+    report = FitReport.from_dict(_value(meta["fit_report"]))
+    counts, kept = np.diff(forest.bucket_start).tolist(), report.rows_by_bucket
+    if kept and [len(top) for top in kept] != counts:
+        raise ValueError("the report has rows of other buckets than the forest has")
+    if not all(type(rows) is int and 0 < rows < 2**63 for top in kept for rows in top):
+        raise ValueError("the rows of a bucket are not a number of rows")
+    return report
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON has it. A dict becomes pairs, for its keys need not be strings."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, dict):
+        return {"pairs": [[_plain(k), _plain(v)] for k, v in value.items()]}
+    raise UnsavableError(f"{type(value).__name__} objects cannot be saved")
+
+
+def _value(plain: Any) -> Any:
+    """What `_plain` was given."""
+    if isinstance(plain, list):
+        return [_value(v) for v in plain]
+    if isinstance(plain, dict):
+        if "float" in plain:
+            return float(plain["float"])
+        return {_value(k): _value(v) for k, v in plain["pairs"]}
+    return plain
+
+
+def _number(plain: Any) -> float:
+    number = _value(plain)
+    if (type(number) is int and abs(number) < 2**63) or type(number) is float:
+        return number
+    raise ValueError(f"{number!r:.40} is not a number")
+
+
+def _labels(classes: npt.NDArray[Any]) -> dict[str, Any]:
+    kind = "str" if classes.dtype.kind in "UT" else classes.dtype.name
+    values = classes.tolist()
+    if kind == "object":
+        values = [v.item() if isinstance(v, np.generic) else v for v in values]
+    elif kind not in (*_LABEL_TYPES, "str"):
+        raise UnsavableError(f"Labels of type {classes.dtype} cannot be saved: use numbers or strings.")
+    for value in values:
+        if not isinstance(value, bool | int | float | str):
+            raise UnsavableError(f"The label {value!r} cannot be saved: use numbers or strings as labels.")
+    return {"type": kind, "values": [_plain(v) for v in values]}
+
+
+def _label_array(labels: dict[str, Any]) -> npt.NDArray[Any]:
+    kind, values = labels["type"], [_value(v) for v in labels["values"]]
+    if not all(isinstance(v, bool | int | float | str) for v in values):
+        raise ValueError("a label is not a number or a string")
+    if kind == "str":
+        return text_array([str(v) for v in values])
+    if kind != "object" and kind not in _LABEL_TYPES:
+        raise ValueError(f"labels of type {kind!r}")
+    if kind != "object" and any(isinstance(v, str) for v in values):
+        raise ValueError(f"a label of type {kind!r} is a text")
+    array = np.empty(len(values), dtype=kind)
+    array[:] = values
+    return array

@@ -1,0 +1,95 @@
+"""Stage 6: predict rows in batches, in parallel over rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from ..rows.array_rows import as_float32
+from ..system.threads import workers
+from .forest import Forest
+
+# Rows converted at a time, so that a copy of X is never larger than this; a multiple of the core's batch.
+_ROWS_AT_A_TIME = 65_536
+# Fewer rows than this are predicted without starting threads.
+ROWS_WORTH_A_THREAD = 1024
+
+
+def _over_rows(
+    x: npt.NDArray[np.generic],
+    n_jobs: int,
+    work: Callable[[npt.NDArray[np.float32], bool, slice], None],
+    names: npt.NDArray[np.object_] | None,
+    evict: bool,
+) -> None:
+    jobs = max(1, min(n_jobs, len(x) // ROWS_WORTH_A_THREAD))
+    step = max(1, -(-len(x) // jobs))
+    if not evict:  # else each part reads all of the forest
+        step = min(_ROWS_AT_A_TIME, step)
+    parts = [slice(first, min(first + step, len(x))) for first in range(0, len(x), step)]
+
+    def one(part: slice) -> None:
+        rows, missing = as_float32(x[part], range(part.start, part.stop), names)
+        work(rows, missing, part)
+
+    if jobs == 1:
+        for part in parts:
+            one(part)
+        return
+    with workers(jobs) as pool:
+        for _ in pool.map(one, parts):
+            pass
+
+
+def predict_sums(
+    forest: Forest,
+    hard: bool,
+    x: npt.NDArray[np.generic],
+    n_jobs: int,
+    names: npt.NDArray[np.object_] | None = None,
+    evict: bool = False,
+) -> npt.NDArray[np.float64]:
+    """For each row the sum over the trees: shares of the classes, votes if `hard`, or values.
+
+    With `evict` the pages of a mapped forest are freed after use, because it does not fit memory.
+    """
+    sums = np.empty((len(x), forest.n_outputs))
+
+    def work(rows: npt.NDArray[np.float32], missing: bool, part: slice) -> None:
+        forest.predict_sums(rows, missing, hard, evict, sums[part])
+
+    _over_rows(x, n_jobs, work, names, evict)
+    return sums
+
+
+def predict_means(
+    forest: Forest,
+    hard: bool,
+    x: npt.NDArray[np.generic],
+    n_jobs: int,
+    names: npt.NDArray[np.object_] | None = None,
+    evict: bool = False,
+) -> npt.NDArray[np.float64]:
+    """For each row the mean over the trees."""
+    sums = predict_sums(forest, hard, x, n_jobs, names, evict)
+    sums /= forest.n_trees
+    return sums
+
+
+def apply(
+    forest: Forest,
+    x: npt.NDArray[np.generic],
+    n_jobs: int,
+    names: npt.NDArray[np.object_] | None = None,
+    evict: bool = False,
+) -> npt.NDArray[np.int64]:
+    """For each row and tree, the number of the leaf it falls into."""
+    leaves = np.empty((len(x), forest.n_trees), dtype=np.int64)
+
+    def work(rows: npt.NDArray[np.float32], missing: bool, part: slice) -> None:
+        forest.apply(rows, missing, evict, leaves[part])
+
+    _over_rows(x, n_jobs, work, names, evict)
+    return leaves

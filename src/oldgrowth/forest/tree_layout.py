@@ -1,0 +1,57 @@
+"""Where the nodes of a top tree lie when it is drawn: leaves side by side, parents between their children."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from .forest import Forest
+
+_LEAF_BIT = np.uint64(1 << 63)
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class TreeLayout:
+    """All nodes in their order, then what only leaves (`leaves`) or inner nodes (`splits`) have."""
+
+    x: npt.NDArray[np.float64]  # leaves are 1 apart, from 0 on
+    depth: Ints
+    leaves: Ints
+    bucket: Ints  # of each leaf
+    splits: Ints
+    feature: Ints  # of each split
+    threshold: npt.NDArray[np.float32]
+    links: Ints  # parent and child, one pair for each branch
+
+
+def lay_out(forest: Forest, top: int) -> TreeLayout:
+    """The layout of a top tree."""
+    nodes = forest.top_nodes[int(forest.top_start[top]) : int(forest.top_start[top + 1])]
+    shift = _core.right_shift(forest.n_features)
+    leaf = nodes >= _LEAF_BIT
+    splits, leaves = np.flatnonzero(~leaf), np.flatnonzero(leaf)
+    inner = nodes[splits]
+    right = splits + (inner >> np.uint64(shift)).astype(np.int64)
+    x, depth = np.zeros(len(nodes)), np.zeros(len(nodes), dtype=np.int64)
+    x[leaves] = np.arange(len(leaves))
+    # Children lie behind their parents: depths are known forwards, places backwards.
+    for parent, child in zip(splits.tolist(), right.tolist(), strict=True):
+        depth[[parent + 1, child]] = depth[parent] + 1
+    for parent, child in zip(splits[::-1].tolist(), right[::-1].tolist(), strict=True):
+        x[parent] = (x[parent + 1] + x[child]) / 2
+    feature_bits = np.uint64((1 << (shift - 33)) - 1)
+    return TreeLayout(
+        x=x,
+        depth=depth,
+        leaves=leaves,
+        bucket=(nodes[leaves] & ~_LEAF_BIT).astype(np.int64),
+        splits=splits,
+        feature=(inner >> np.uint64(32) & feature_bits).astype(np.int64),
+        threshold=(inner & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32),
+        links=np.concatenate([np.stack([splits, splits + 1], axis=1), np.stack([splits, right], axis=1)]),
+    )

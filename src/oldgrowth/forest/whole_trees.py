@@ -1,0 +1,164 @@
+"""Each tree of a forest in one piece: a top tree with a bottom tree in place of each of its buckets.
+
+Comes in: the forest's 8-byte nodes. Goes out: flat arrays of one tree after the other, for other formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..checks import hard_votes
+from .forest import Forest
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_LEAF = np.uint64(1 << 63)
+_MIXED = np.uint64(1 << 62)
+
+
+@dataclass(frozen=True)
+class WholeTree:
+    """Nodes in depth-first order: the left child follows its parent. A leaf is its own child.
+
+    `value` has a row for each node, of class shares or of one number; those of inner nodes are zero.
+    """
+
+    is_leaf: Bools
+    feature: Ints
+    threshold: npt.NDArray[np.float32]
+    missing_left: Bools
+    left: Ints
+    right: Ints
+    value: npt.NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.is_leaf)
+
+    def levels(self) -> list[Ints]:
+        """The nodes of each depth, from the root down."""
+        found, level = [], np.zeros(1, dtype=np.int64)
+        while len(level):
+            found.append(level)
+            inner = level[~self.is_leaf[level]]
+            level = np.concatenate([self.left[inner], self.right[inner]])
+        return found
+
+
+def trees_of(estimator: Any) -> Iterator[WholeTree]:
+    """Trees whose mean is what the estimator predicts, by shares or by votes."""
+    return whole_trees(estimator.forest_, hard=hard_votes(estimator))
+
+
+def whole_trees(forest: Forest, hard: bool = False) -> Iterator[WholeTree]:
+    """The trees in the order of `apply`; if `hard`, a leaf has its largest class alone."""
+    with forest.checked():
+        for top, trees in enumerate(forest.trees_of_top.tolist()):
+            plan = _Plan.of(forest, top)
+            for tree in range(trees):
+                yield _join(forest, plan, tree, hard)
+
+
+def whole_sizes(forest: Forest) -> Ints:
+    """How many nodes each whole tree has."""
+    sizes: list[int] = []
+    for top, trees in enumerate(forest.trees_of_top.tolist()):
+        plan = _Plan.of(forest, top)
+        sizes += [len(plan.nodes) - len(plan.leaves) + int(plan.sizes(forest, t).sum()) for t in range(trees)]
+    return np.array(sizes, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A top tree, its leaves in their order, and the first bottom tree in the bucket of each."""
+
+    nodes: npt.NDArray[np.uint64]
+    leaves: Ints
+    bottom: Ints
+
+    @classmethod
+    def of(cls, forest: Forest, top: int) -> _Plan:
+        nodes = forest.top_nodes[int(forest.top_start[top]) : int(forest.top_start[top + 1])]
+        leaves = np.flatnonzero(nodes & _LEAF)
+        buckets = (nodes[leaves] & ~_LEAF).astype(np.int64)
+        return cls(nodes, leaves, int(forest.bottom_start[top]) + buckets * int(forest.trees_of_top[top]))
+
+    def sizes(self, forest: Forest, tree: int) -> Ints:
+        """The nodes of the bottom tree in place of each leaf."""
+        bottom = self.bottom + tree
+        return (forest.node_start[bottom + 1] - forest.node_start[bottom]).astype(np.int64)
+
+
+def _join(forest: Forest, plan: _Plan, tree: int, hard: bool) -> WholeTree:
+    bottom = plan.bottom + tree
+    sizes = np.ones(len(plan.nodes), dtype=np.int64)
+    sizes[plan.leaves] = plan.sizes(forest, tree)
+    place = np.cumsum(sizes) - sizes  # of each top node, or of the root of what takes its place
+    n = int(sizes.sum())
+    in_bottom = np.ones(n, dtype=bool)
+    inner_tops = np.flatnonzero(plan.nodes < _LEAF)
+    in_bottom[place[inner_tops]] = False
+    # A node in a bottom tree is as far from its place in the forest as the root of that tree.
+    moved = np.repeat(forest.node_start[bottom].astype(np.int64) - place[plan.leaves], sizes[plan.leaves])
+    nodes = np.empty(n, dtype=np.uint64)
+    nodes[in_bottom] = forest.nodes[np.flatnonzero(in_bottom) + moved]
+    nodes[place[inner_tops]] = plan.nodes[inner_tops]
+    bits = feature_bits(forest.n_features)
+    right = np.arange(n) + _right(nodes, bits)
+    right[place[inner_tops]] = place[inner_tops + _right(plan.nodes[inner_tops], bits)]
+    table_row = np.zeros(n, dtype=np.int64)
+    table_row[in_bottom] = np.repeat(forest.table_start[bottom].astype(np.int64), sizes[plan.leaves])
+    return _decoded(forest, nodes, right, table_row, hard)
+
+
+def feature_bits(n_features: int) -> int:
+    return max(1, (n_features - 1).bit_length())
+
+
+def _right(nodes: npt.NDArray[np.uint64], bits: int) -> Ints:
+    """How far away the right child is; 0 for a leaf."""
+    distance = (nodes >> np.uint64(33 + bits)).astype(np.int64)
+    return np.where(nodes < _LEAF, distance, 0)
+
+
+def _decoded(
+    forest: Forest, nodes: npt.NDArray[np.uint64], right: Ints, table_row: Ints, hard: bool
+) -> WholeTree:
+    is_leaf = nodes >= _LEAF
+    bits = feature_bits(forest.n_features)
+    feature = (nodes >> np.uint64(32)).astype(np.int64) & ((1 << bits) - 1)
+    threshold = np.where(is_leaf, 0, nodes & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32)
+    return WholeTree(
+        is_leaf=is_leaf,
+        feature=np.where(is_leaf, 0, feature),
+        # Infinity lets all but missing values go left; the largest number does it, too, and can be written.
+        threshold=np.minimum(threshold, np.finfo(np.float32).max),
+        missing_left=(nodes >> np.uint64(32 + bits) & np.uint64(1)).astype(bool) & ~is_leaf,
+        left=np.arange(len(nodes)) + ~is_leaf,
+        right=right,
+        value=_values(forest, nodes, np.flatnonzero(is_leaf), table_row, hard),
+    )
+
+
+def _values(
+    forest: Forest, nodes: npt.NDArray[np.uint64], leaves: Ints, table_row: Ints, hard: bool
+) -> npt.NDArray[np.float64]:
+    value = np.zeros((len(nodes), forest.n_outputs))
+    payload = nodes[leaves] & ~_LEAF
+    if forest.n_classes == 0:
+        value[leaves, 0] = (payload << np.uint64(1)).view(np.float64)
+        return value
+    mixed = (payload & _MIXED) != 0
+    value[leaves[~mixed], payload[~mixed].astype(np.int64)] = 1
+    rows = table_row[leaves[mixed]] + (payload[mixed] & ~_MIXED).astype(np.int64)
+    shares: npt.NDArray[Any] = forest.table.reshape(-1, forest.n_classes)[rows]
+    if hard:
+        value[leaves[mixed], shares.argmax(axis=1)] = 1
+    else:
+        value[leaves[mixed]] = shares
+    return value

@@ -1,0 +1,125 @@
+"""What a fit takes on disk at its most, and how many top trees a limit allows for at a time.
+
+On disk are the sampled rows of a stream, the buckets of the top trees of a round, the votes out of bag, the
+log of grown trees, and in the end, when no bucket is left, the forest beside that log.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..plan import Plan
+
+_NODE_BYTES = 8
+# Bytes of nodes for each row that a classifier's tree was grown on: what trees have that fit noise.
+_NOISE_BYTES = 5
+# The share of different rows that a bootstrap draws.
+_DRAWN = 1 - math.exp(-1)
+# In the log, beside nodes: of an entry, of a tree, and of a tree for each feature.
+_ENTRY_BYTES, _TREE_BYTES, _GAIN_BYTES = 40, 24, 8
+# Buckets are up to twice as many as full ones would be.
+_BUCKETS = 2
+# A bucket of more than this share of a worker's rows is grown tree by tree, with votes for each (grow.py).
+_LARGE_SHARE = 0.25
+_SAMPLED_ROW_BYTES = 20  # target, weight and number
+_ENOUGH_SAMPLED = 100  # rows of a bucket, for its size to be known beforehand
+_ROUNDED_UP = 1.02
+
+
+class Sizes(Protocol):
+    """What is known of the rows."""
+
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def n_features(self) -> int: ...
+    @property
+    def n_tops(self) -> int: ...
+    @property
+    def n_trees(self) -> int: ...
+    @property
+    def outputs(self) -> int: ...
+    @property
+    def record(self) -> int: ...
+    @property
+    def row(self) -> int: ...
+    @property
+    def oob(self) -> bool: ...
+    @property
+    def in_arrays(self) -> bool: ...
+    @property
+    def tree_rows(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class DiskNeeds:
+    """Bytes on disk."""
+
+    sampled: int
+    one_copy: int  # the buckets of one top tree
+    votes: int
+    log: int  # of all trees
+    forest: int
+
+    @staticmethod
+    def of(plan: Plan, sizes: Sizes) -> DiskNeeds:
+        n, n_buckets = sizes.n_rows, 1
+        if not plan.subsets and plan.needs_top_trees(n):
+            n_buckets = _BUCKETS * -(-n // plan.bucket_size)
+        forest = sizes.n_trees * _tree_bytes(plan, sizes.tree_rows)
+        bottom_trees = sizes.n_trees * n_buckets
+        index = bottom_trees * (_TREE_BYTES + _GAIN_BYTES * sizes.n_features)
+        shared = plan.bucket_size > _LARGE_SHARE * n / plan.n_jobs
+        entries = sizes.n_trees if shared else sizes.n_tops
+        votes = entries * (n * (8 * sizes.outputs + 16) + n_buckets * _ENTRY_BYTES) if sizes.oob else 0
+        return DiskNeeds(
+            _sampled_bytes(plan, sizes),
+            0 if plan.subsets else int(n * sizes.row * _written(plan, n)) + n_buckets * _ENTRY_BYTES,
+            votes,
+            forest + index + entries * n_buckets * _ENTRY_BYTES,
+            forest,
+        )
+
+    def at_most(self, tops: int) -> int:
+        """With the buckets of so many top trees on disk at once."""
+        growing, assembling = tops * self.one_copy + self.log, self.log + self.forest
+        return int(_ROUNDED_UP * (self.sampled + self.votes + max(growing, assembling)))
+
+    def tops_within(self, room: int) -> int:
+        """How many top trees may have their buckets on disk at once; 0 if none."""
+        if self.at_most(1) > room:
+            return 0
+        left = int(room / _ROUNDED_UP) - self.sampled - self.votes - self.log
+        return max(1, left // max(1, self.one_copy))
+
+
+def _tree_bytes(plan: Plan, rows: int) -> int:
+    """Of a tree on so many rows: two nodes for each leaf, and shares of the classes in mixed leaves."""
+    drawn = _DRAWN if plan.bootstrap else 1.0
+    leaves = rows * drawn / max(1, plan.min_samples_leaf)
+    if plan.max_depth is not None:
+        leaves = min(leaves, 2.0**plan.max_depth)
+    nodes = 2 * _NODE_BYTES * leaves
+    if not plan.classification:
+        return int(nodes)
+    whole = plan.max_depth is None and plan.min_samples_leaf == 1 and plan.min_samples_split <= 2
+    if whole:
+        return int(min(nodes, _NOISE_BYTES * rows))
+    return int(nodes + 4 * plan.n_classes * leaves)
+
+
+def _written(plan: Plan, n_rows: int) -> float:
+    """How often a row is written for a top tree: again, if its bucket came out too large and was split."""
+    if not plan.needs_top_trees(n_rows):
+        return 1.0
+    sampled = plan.top_sample * plan.bucket_size / n_rows  # rows of a bucket that are in the sample
+    return 1.1 if sampled >= _ENOUGH_SAMPLED else 2.0
+
+
+def _sampled_bytes(plan: Plan, sizes: Sizes) -> int:
+    """Rows of top samples, kept of a source that cannot be asked for them again."""
+    if sizes.in_arrays or not (plan.subsets or plan.needs_top_trees(sizes.n_rows)):
+        return 0
+    return min(sizes.n_rows, sizes.n_tops * plan.top_sample) * (sizes.record + _SAMPLED_ROW_BYTES)

@@ -1,0 +1,263 @@
+"""By what means a plan is carried out: which store, how much at a time, in how many rounds.
+
+All of this follows from the limits on memory and disk. None of it shows in the forest.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, replace
+
+from .. import _core
+from ..errors import DiskTooSmallError, ParameterError
+from ..fitting.top_trees import TopTree
+from ..plan import AUTO_BUCKET_BYTES, AUTO_BUCKET_SIZES, AUTO_ONE_BUCKET, MAX_ROWS, Plan
+from ..rows.data_summary import Facts
+from ..rows.training_rows import TrainingRows
+from ..storage.checkpoint_dir import bytes_used
+from ..storage.workspace import nearest_existing
+from ..system.limits import Limits
+from ..system.memory import human_bytes, resident_memory
+from .disk_plan import DiskNeeds
+from .memory_model import (
+    FEWEST_KEYS,
+    MOST_CODES,
+    SMALLEST_CHUNK,
+    SMALLEST_GROUP,
+    WRITE_BUFFERS,
+    MemoryModel,
+    Sizes,
+    Widths,
+)
+from .planner import Planner
+
+_LARGEST_GROUP = 512 * 2**20
+# Bytes of a bucket that are worth a read of their own, and of a group that are worth a write: longer groups
+# would only be written later, with nothing to read meanwhile.
+_RUN_BYTES = 256 * 2**10
+_READING_VARIES = 1.06  # what libraries take that read files is not known exactly: so much more will do
+_USUAL_GROUP = 16 * 2**20
+# Of the free disk, what a fit may take when nothing is said.
+_AUTO_SPILL_SHARE = 0.8
+
+
+@dataclass(frozen=True)
+class Means:
+    store: str
+    why: str
+    chunk_rows: int
+    group_rows: int
+    tops_at_once: int  # top trees grown at a time
+    tops_per_round: int
+    oob_bytes: int  # for votes out of bag; more are kept on disk
+
+
+@dataclass(frozen=True)
+class GrowingRoom:
+    """What buckets may take while trees are grown on them."""
+
+    model: MemoryModel
+    room: int
+
+    @staticmethod
+    def now(model: MemoryModel) -> GrowingRoom:
+        return GrowingRoom(model, max(0, model.room(resident_memory())))
+
+    @property
+    def most_keys(self) -> int:
+        """Different rows of a bucket that is one leaf which are remembered at a time."""
+        keys = FEWEST_KEYS
+        while self.model.of_leaf(2**62, 2 * keys) <= self.room // (2 * self.model.plan.n_jobs):
+            keys *= 2
+        return keys
+
+    def of_bucket(self, rows: int, trees_at_once: int = 1) -> int:
+        return self.model.of_bucket(rows, trees_at_once)
+
+    def of_leaf(self, rows: int) -> int:
+        return self.model.of_leaf(rows, self.most_keys)
+
+
+class Outlook:
+    """Refuses a limit as soon as it is certain that it will not do, whatever the rest of the data is like."""
+
+    def __init__(self, planner: Planner, rows: TrainingRows, limits: Limits, first_pass: int = 0) -> None:
+        self._planner, self._rows, self._limits = planner, rows, limits
+        self._first_pass = first_pass  # bytes of chunks, of rows that are kept, and of slack
+        self._reading = rows.reading_bytes
+
+    def look(self, n_rows: int, n_classes: int, profile: _core.Profile, weighted: bool) -> None:
+        """As `check`, for a first pass that has come so far."""
+        widths = Widths.of(profile.widths(), profile.bytes, profile.codec_bytes)
+        if not self._rows.random_access:  # reading may take more than the source could tell
+            grown = resident_memory() - self._limits.resident
+            self._reading = max(self._reading, grown - profile.bytes - self._first_pass)
+        self.check(n_rows, n_classes, widths, weighted)
+
+    def check(self, n_rows: int, n_classes: int, widths: Widths, weighted: bool) -> None:
+        """So many rows and classes there are at least, and as wide as this the rows are at least."""
+        models = [
+            self._model(n, n_classes, w, weighted)
+            for n in self._numbers_of_rows(n_rows)
+            for w in self._widths(widths, n)
+        ]
+        # What needs least is certain; what needs most will do.
+        limits = [least_limit(model) for model in models]
+        named = max(limits) if self._rows.random_access else int(max(limits) * _READING_VARIES)
+        models[0].refuse_below(min(limits), named=named)
+
+    def _model(self, n_rows: int, n_classes: int, widths: Widths, weighted: bool) -> MemoryModel:
+        facts = Facts(n_rows, self._rows.n_features, n_classes, widths.record)
+        plan = self._planner.expected(facts)
+        sizes = Sizes.of(plan, self._rows, n_rows, widths, weighted)
+        return MemoryModel(plan, replace(sizes, reading=self._reading), self._limits)
+
+    def _numbers_of_rows(self, at_least: int) -> list[int]:
+        if self._rows.n_rows is not None:
+            return [self._rows.n_rows]
+        return [at_least, max(at_least, AUTO_ONE_BUCKET + 1)]  # more rows have smaller buckets
+
+    def _widths(self, at_least: Widths, n_rows: int) -> list[Widths]:
+        """As narrow as can be, as wide as can be, and where buckets have the fewest rows."""
+        n = self._rows.n_features
+        widest = Widths.widest(n, n_rows)
+        if self._rows.are_bytes or widest.record < at_least.record:
+            widest = at_least
+        turn = AUTO_BUCKET_BYTES // AUTO_BUCKET_SIZES[0]
+        found = [at_least, widest]
+        if n_rows > MOST_CODES:  # features of many values may turn out to be ranked, or have to be known
+            found[0] = replace(at_least, codec=0)
+            if widest.ranked > at_least.ranked:
+                found.append(Widths.most_codes(n, n_rows))
+        if at_least.record < turn < widest.record:
+            found.append(Widths(turn, at_least.ranked))
+        return found
+
+
+def least_limit(model: MemoryModel) -> int:
+    """The lowest limit that would do, in the store that is asked for or the one that takes less."""
+    store = _asked_for(model)
+    if store == "memory":
+        return model.in_memory()
+    return model.least() if store == "disk" else min(model.least(), model.in_memory())
+
+
+def chunk_rows_for(model: MemoryModel) -> int:
+    """Rows read at a time: as many as were asked for, or fewer if memory is short."""
+    plan = model.plan
+    share = max(0, model.room(model.limits.resident)) // 8
+    return max(
+        min(SMALLEST_CHUNK, plan.chunk_size), min(plan.chunk_size, share // max(1, model.chunks(1, 1)))
+    )
+
+
+def choose_means(model: MemoryModel, peak: int) -> Means:
+    """After the first pass, in which the process had this peak. Refuses limits that will not do."""
+    plan, sizes, limits = model.plan, model.sizes, model.limits
+    model.refuse_below(least_limit(model))
+    store, why = _store(model)
+    room = max(0, model.room(resident_memory()))
+    chunk = min(SMALLEST_CHUNK, plan.chunk_size)
+    top_trees = max(1, room // max(1, model.top_tree()))
+    if store == "memory":
+        spare = max(0, limits.memory - model.in_memory())
+        chunk_rows = max(chunk, min(plan.chunk_size, spare // max(1, model.chunks(1, sizes.n_tops))))
+        return Means(store, why, chunk_rows, sizes.n_rows, top_trees, sizes.n_tops, 2**62)
+    tops_per_round = _tops_per_round(plan, sizes, limits)
+    chunk_rows = max(chunk, min(plan.chunk_size, room // 8 // max(1, model.chunks(1, tops_per_round))))
+    reading = max(sizes.reading, peak - resident_memory() - model.profile)
+    group_room = room - reading - model.chunks(chunk_rows, tops_per_round) - WRITE_BUFFERS
+    group_bytes = min(_LARGEST_GROUP, max(SMALLEST_GROUP, group_room))
+    useful_bytes = max(_USUAL_GROUP, _RUN_BYTES * (sizes.n_rows // plan.bucket_size))
+    most_rows = min(sizes.n_rows, group_bytes // model.group_row(tops_per_round), useful_bytes // sizes.row)
+    return Means(store, why, chunk_rows, max(chunk_rows, most_rows), top_trees, tops_per_round, room // 4)
+
+
+def with_rounds(means: Means, model: MemoryModel, tops: list[TopTree]) -> Means:
+    """With as many top trees in a round as memory holds the places of their blocks for."""
+    if means.store != "disk":
+        return means
+    groups = -(-model.sizes.n_rows // means.group_rows)
+    room = max(0, model.room(resident_memory())) // 4
+    buckets = max(top.n_buckets for top in tops)
+    fit = room // max(1, model.blocks(buckets, groups))
+    return replace(means, tops_per_round=max(1, min(means.tops_per_round, fit)))
+
+
+def refuse_large_bucket(model: MemoryModel, rows: int) -> None:
+    """Refuse what no limit could tell before: a bucket of so many rows that came out and cannot be split."""
+    way = f"{rows:,} rows have to be in memory at once: by the rules for splits they cannot be parted."
+    model.refuse_below(model.least(rows), way)
+
+
+def refuse_at_start(planner: Planner, rows: TrainingRows, limits: Limits) -> None:
+    """Refuse, before the first pass, memory and disk that will not do whatever the rows are like."""
+    if limits.store == "memory" and limits.checkpoint_dir is not None:
+        raise ParameterError("store", limits.store, "'auto' or 'disk' with a checkpoint_dir")
+    n_classes = 0 if not planner.classification else max(2, rows.n_classes)
+    narrow = Widths.narrowest(rows.n_features)
+    Outlook(planner, rows, limits).check(rows.n_rows or 1, n_classes, narrow, weighted=False)
+    if rows.n_rows is not None:
+        facts = Facts(min(rows.n_rows, MAX_ROWS), rows.n_features, n_classes, narrow.record)
+        plan = planner.expected(facts)
+        model = MemoryModel(plan, Sizes.of(plan, rows, facts.n_rows, narrow, weighted=False), limits)
+        if _store(model)[0] == "disk":
+            _tops_per_round(plan, model.sizes, limits)
+
+
+def _asked_for(model: MemoryModel) -> str:
+    """The store that it has to be, or "auto"."""
+    if model.plan.subsets and model.plan.oob:  # as votes are not remembered, trees must not be either
+        return "memory"
+    if model.limits.store != "auto":
+        return model.limits.store
+    return "auto" if model.limits.checkpoint_dir is None else "disk"
+
+
+def _store(model: MemoryModel) -> tuple[str, str]:
+    store, limits = _asked_for(model), model.limits
+    if store != "auto":
+        if limits.store != "auto":
+            return store, "as asked for"
+        why = (
+            "there is a checkpoint_dir"
+            if store == "disk"
+            else "the out-of-bag votes of subsets are kept there"
+        )
+        return store, why
+    needed = model.in_memory()
+    text = f"{human_bytes(needed)} needed in memory, the limit is {human_bytes(limits.memory)}"
+    return ("memory" if needed <= limits.memory else "disk"), text
+
+
+def expected_disk(model: MemoryModel) -> str | None:
+    """What a fit will take on disk, and what is free there; None if it takes none."""
+    if _store(model)[0] == "memory":
+        return None
+    directory = nearest_existing(model.limits.directory)
+    plan, sizes = model.plan, model.sizes
+    needed = human_bytes(DiskNeeds.of(plan, sizes).at_most(_tops_per_round(plan, sizes, model.limits)))
+    return f"{needed} of disk in {directory}, where {human_bytes(shutil.disk_usage(directory).free)} are free"
+
+
+def largest_disk(widest: MemoryModel, rows: TrainingRows) -> str | None:
+    """The same before the first pass, for features of four bytes; None if rows are not counted yet."""
+    if rows.n_rows is None:
+        return None
+    try:
+        return expected_disk(widest)
+    except DiskTooSmallError:  # rows may be narrower: the first pass will tell
+        return (
+            f"{human_bytes(DiskNeeds.of(widest.plan, widest.sizes).at_most(1))} of disk, which are not free"
+        )
+
+
+def _tops_per_round(plan: Plan, sizes: Sizes, limits: Limits) -> int:
+    directory = nearest_existing(limits.directory)
+    free = shutil.disk_usage(directory).free + bytes_used(limits.checkpoint_dir)
+    spill_limit = int(_AUTO_SPILL_SHARE * free) if limits.spill_limit is None else limits.spill_limit
+    needs = DiskNeeds.of(plan, sizes)
+    tops = needs.tops_within(min(spill_limit, free))
+    if tops == 0:
+        raise DiskTooSmallError(directory, needs.at_most(1), free, spill_limit)
+    return min(sizes.n_tops, tops)

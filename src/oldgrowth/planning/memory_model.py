@@ -1,0 +1,346 @@
+"""What each stage of a fit takes, and the lowest limit under which it can be done.
+
+The bytes of a structure are told by whoever has it (`_core.bucket_bytes`, `oob.MEANS_COPIES`); here they are
+added up. What is at work at a time is chosen so that it stays within the limit (`means.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from .. import _core
+from ..errors import MemoryLimitError
+from ..fitting.sample import floats_at_a_time
+from ..plan import Plan
+from ..rows.training_rows import TrainingRows
+from ..storage.disk_store import block_rows
+from ..storage.votes import MEANS_COPIES, VOTES_AT_WORK, fewest_rows_of_means
+from ..system.limits import Limits
+
+# What Python, libraries and their threads take beside what is planned: chosen, and tested by a grid of fits.
+_SLACK_BYTES = 20 * 2**20
+_SLACK_OF_THREAD = 2**18
+_SLACK_SHARE = 0.02
+# A refusal names a little more than the least: a process is not of the same size each time.
+_ROUNDED_UP = 1.02
+# Bytes of the nodes of a tree for each row it was grown on: two nodes for each row that it drew, at most.
+_NODE_BYTES = 8
+# What Python takes for a bottom tree that is kept in memory, beside its arrays.
+_TREE_OBJECT = 700
+# Per bottom tree on disk: where it is in the log and in the forest. Per bucket: nodes and depth in its top
+# tree, twice while it is put together, and its rows.
+_TREE_INDEX = 64
+_BUCKET_INDEX = 80
+# Per bucket of a top tree whose rows are distributed, for each group of rows: its block, while sorted.
+_BLOCK_INDEX = 96
+WRITE_BUFFERS = 2 * 8 * 2**20
+SMALLEST_GROUP = 2 * 2**20
+SMALLEST_CHUNK = 256
+# Values of a feature that codes of two bytes hold.
+MOST_CODES = 65_535
+# Different rows of a bucket that is one leaf, of which it is remembered how many copies there are.
+FEWEST_KEYS = 2**17
+
+refuses = True  # tests that look whether a refusal was right turn it off
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many rows, trees and classes there are, and how many bytes of which kind a row has."""
+
+    n_rows: int
+    n_features: int
+    n_tops: int
+    n_trees: int
+    outputs: int
+    record: int  # of a row as the codec packs it
+    ranked: int  # features that are ranked in each bucket
+    row: int  # in a block on disk
+    weighted: bool
+    oob: bool
+    in_arrays: bool  # the caller has the rows in memory
+    kept_votes: bool  # the caller gets the means of all rows
+    metric: bool  # a metric sees targets and guesses of all rows at once
+    tree_rows: int  # that each tree is grown on
+    bucketed: bool  # all rows go to buckets
+    reading: int  # bytes that reading the source takes beside the chunks
+    profile: int  # bytes that knowing the values of features takes in the first pass
+    codec: int  # and after it
+
+    @staticmethod
+    def of(plan: Plan, rows: TrainingRows, n_rows: int, widths: Widths, weighted: bool) -> Sizes:
+        return Sizes(
+            n_rows=n_rows,
+            n_features=rows.n_features,
+            n_tops=len(plan.trees_of_tops(n_rows)),
+            n_trees=plan.n_estimators,
+            outputs=plan.n_classes or 1,
+            record=widths.record,
+            ranked=widths.ranked,
+            row=plan.row_layout(widths.record, weighted).row_bytes,
+            weighted=weighted,
+            oob=plan.oob,
+            in_arrays=rows.random_access,
+            kept_votes=plan.oob and rows.random_access,
+            metric=plan.oob_metric,
+            tree_rows=min(n_rows, plan.top_sample) if plan.subsets else n_rows,
+            bucketed=not plan.subsets,
+            reading=rows.reading_bytes,
+            profile=widths.profile,
+            codec=widths.codec,
+        )
+
+    @property
+    def vote_row(self) -> int:
+        """Votes out of bag for a row: sums, how many trees, its target and number."""
+        return 8 * self.outputs + 16
+
+
+@dataclass(frozen=True)
+class Widths:
+    """Bytes of a row as the codec packs it, how many of its features have more values than codes hold, and
+    what it takes to know the values of the others: in the first pass, and after it."""
+
+    record: int
+    ranked: int
+    profile: int = 0
+    codec: int = 0
+
+    @staticmethod
+    def narrowest(n_features: int) -> Widths:
+        return Widths(n_features, 0)
+
+    @staticmethod
+    def widest(n_features: int, n_rows: int) -> Widths:
+        """All values differ."""
+        if n_rows > MOST_CODES:
+            return Widths(4 * n_features, n_features)
+        return Widths.most_codes(n_features, n_rows)
+
+    @staticmethod
+    def most_codes(n_features: int, n_rows: int) -> Widths:
+        """As many values as codes hold, which have to be known."""
+        distinct = min(n_rows, MOST_CODES)
+        profile, codec = (kind.bytes_of_feature(distinct) for kind in (_core.Profile, _core.RowCodec))
+        return Widths(2 * n_features, 0, n_features * profile, n_features * codec)
+
+    @staticmethod
+    def of(widths: list[int], profile: int = 0, codec: int = 0) -> Widths:
+        return Widths(sum(widths), sum(width == 4 for width in widths), profile, codec)
+
+
+@dataclass(frozen=True)
+class MemoryModel:
+    plan: Plan
+    sizes: Sizes
+    limits: Limits
+
+    @property
+    def slack(self) -> int:
+        threads = self.plan.n_jobs * _SLACK_OF_THREAD
+        return _SLACK_BYTES + threads + int(_SLACK_SHARE * self.limits.memory)
+
+    def room(self, resident: int) -> int:
+        """What may be planned with, when the process has so much already."""
+        return self.limits.memory - resident - self.slack
+
+    # Rows that are read.
+
+    @property
+    def chunk_row(self) -> int:
+        """A row of a chunk: features, target, weight, and a copy of both for the checksum."""
+        return 4 * self.sizes.n_features + 32
+
+    @property
+    def profile(self) -> int:
+        """What the first pass learns of the values of each feature, and what is made of it."""
+        wide = self.sizes.ranked * _core.Profile.bytes_of_feature(MOST_CODES)
+        narrow = (self.sizes.n_features - self.sizes.ranked) * _core.Profile.bytes_of_feature(256)
+        return narrow + max(wide, self.sizes.profile + self.sizes.codec)
+
+    def sampling(self, chunk_rows: int) -> int:
+        """The first pass: chunks that are read ahead, made and looked at."""
+        return self.sizes.reading + self.profile + _CHUNKS_AHEAD * chunk_rows * self.chunk_row
+
+    def chunks(self, chunk_rows: int, tops: int) -> int:
+        """Chunks of the second pass: those that are routed have a bucket for each top tree."""
+        ahead = _CHUNKS_AHEAD * self.chunk_row
+        routed = (self.plan.n_jobs + 1) * (self.chunk_row + 4 * tops + 24)
+        return chunk_rows * (ahead + routed)
+
+    def group_row(self, tops: int) -> int:
+        """A row of the groups of which one is collected and one is written, with its place in the order."""
+        return 2 * (self.sizes.row + 4 * tops) + 24
+
+    def distributing(self, chunk_rows: int, group_rows: int, tops: int) -> int:
+        groups = max(SMALLEST_GROUP, group_rows * self.group_row(tops))
+        return self.sizes.reading + self.chunks(chunk_rows, tops) + groups + WRITE_BUFFERS
+
+    # Trees that are grown.
+
+    @cached_property
+    def _kind(self) -> _core.RowKind:
+        plan, sizes = self.plan, self.sizes
+        return _core.RowKind(
+            sizes.n_features, sizes.ranked, plan.classification, sizes.weighted, plan.bootstrap
+        )
+
+    @cached_property
+    def _rules(self) -> _core.TreeRules:
+        return self.plan.bottom_rules()
+
+    @property
+    def _fields(self) -> int:
+        """A row taken apart: record, key, target, weight and number."""
+        return self.sizes.record + 20 + 8 * self.sizes.weighted
+
+    def _block(self, rows: int) -> int:
+        """The blocks that rows are read in: raw and taken apart."""
+        return min(rows, block_rows(self.sizes.row)) * (self.sizes.row + self._fields)
+
+    def mixed_leaves(self, rows: int) -> int:
+        """Leaves of a tree on so many rows that may hold several classes; rows that are alike come beside."""
+        plan = self.plan
+        if not plan.limits_growth:
+            return 0
+        smallest = max(2, plan.min_samples_leaf)
+        deepest = 2 ** min(62, plan.max_depth) if plan.max_depth is not None else rows
+        return min(rows // smallest + 1, deepest)
+
+    def of_bucket(self, rows: int, trees_at_once: int = 1) -> int:
+        """A bucket while so many trees are grown on it: read, made, grown on, asked for its votes."""
+        kind, plan = self._kind, self.plan
+        held = _core.bucket_bytes(rows, kind)
+        made = _core.making_bytes(rows, kind) + rows * self._fields + self._block(rows)
+        whole = not plan.class_weights and not self.sizes.weighted and not plan.balanced_subsample
+        tree = _core.growing_bytes(rows, kind, self._rules, whole, self.mixed_leaves(rows))
+        if self.sizes.oob:
+            seen = plan.trees_per_top * rows // 8
+            tree = max(tree, 12 * rows + self._block(rows) + self._votes_at_work) + seen
+        return held + max(made, trees_at_once * tree)
+
+    def of_leaf(self, rows: int, most_keys: int = FEWEST_KEYS) -> int:
+        """A bucket that is one leaf, whose rows stream by."""
+        counter = 3 * _core.CopyCounter.bytes(min(rows, most_keys)) // 2  # it grows
+        votes = self._votes_at_work if self.sizes.oob else 0
+        return counter + 2 * self._block(rows) + votes
+
+    @property
+    def _votes_at_work(self) -> int:
+        return max(VOTES_AT_WORK, 4 * self.sizes.vote_row)
+
+    @property
+    def largest_bucket(self) -> int:
+        return min(self.sizes.tree_rows, self.plan.largest_bucket(self.sizes.n_rows))
+
+    def top_tree(self) -> int:
+        """A top sample as it is drawn, then read and routed, and what is grown on of it; or a subset."""
+        plan, sizes = self.plan, self.sizes
+        if not plan.subsets and sizes.n_rows <= plan.bucket_size:
+            return 0
+        sample = min(plan.top_sample, sizes.n_rows)
+        drawn = sample * 60
+        read = sample * (self._fields + 12) + 2 * floats_at_a_time(sizes.n_features) * 4 * sizes.n_features
+        if plan.subsets:
+            return max(drawn, read + self.of_bucket(sample))
+        return max(drawn, read + self.of_bucket(plan.largest_sample(sizes.n_rows)))
+
+    # What stays.
+
+    def index(self, buckets: int) -> int:
+        """Of all trees, if the top trees have so many buckets together."""
+        return buckets * (_BUCKET_INDEX + self.plan.trees_per_top * _TREE_INDEX)
+
+    def blocks(self, buckets: int, groups: int) -> int:
+        """Of top trees with so many buckets together, whose rows are on disk."""
+        return buckets * _BLOCK_INDEX * groups
+
+    def expected_buckets(self) -> int:
+        """Of a top tree: as a sample is split until too few of its rows are left, unevenly."""
+        plan, n = self.plan, self.sizes.n_rows
+        if plan.subsets or not plan.needs_top_trees(n):
+            return 1
+        sample = min(plan.top_sample, n)
+        most = plan.top_rules(sample / n).min_samples_split
+        return min(sample, max(1, 2 * sample // most))
+
+    # Votes out of bag.
+
+    def scoring(self, rows_at_a_time: int) -> int:
+        """Means are made of so many rows at a time; a metric and the caller get those of all."""
+        sizes = self.sizes
+        if not sizes.oob:
+            return 0
+        result = 8 * sizes.outputs * sizes.n_rows if sizes.kept_votes else 0
+        metric = 24 * sizes.n_rows if sizes.metric else 0
+        return result + metric + rows_at_a_time * MEANS_COPIES * sizes.vote_row
+
+    @property
+    def votes(self) -> int:
+        """Of all rows, in memory."""
+        return self.sizes.n_rows * self.sizes.vote_row if self.sizes.oob else 0
+
+    # All together.
+
+    def least(self, bucket_rows: int = 0) -> int:
+        """The lowest memory limit that would do, on disk, if a bucket has so many rows."""
+        index = self.index(self.sizes.n_tops * self.expected_buckets())
+        fewest = fewest_rows_of_means(self.sizes.n_rows)
+        chunk = min(SMALLEST_CHUNK, self.plan.chunk_size)
+        stages = [
+            self.top_tree(),
+            self.of_bucket(max(bucket_rows, self.largest_bucket)) + index,
+            self.scoring(fewest) + index,
+        ]
+        if self.sizes.bucketed:
+            stages.append(self.distributing(chunk, 0, 1) + self.blocks(self.expected_buckets(), 1))
+        return self._limit_for(max(self.sampling(chunk), self.sizes.codec + max(stages)))
+
+    def in_memory(self) -> int:
+        """The limit under which everything can stay in memory."""
+        plan, sizes = self.plan, self.sizes
+        buckets = sizes.n_tops * self.expected_buckets()
+        objects = buckets * plan.trees_per_top * (_TREE_OBJECT + 8 * sizes.n_features)
+        nodes = sizes.tree_rows * sizes.n_trees * self._nodes_of_row
+        leaves = 4 * sizes.outputs * self.mixed_leaves(self.largest_bucket) * buckets * plan.trees_per_top
+        trees = objects + 2 * (nodes + leaves) + self.index(buckets)
+        rows = 0
+        if sizes.bucketed:
+            copied = 0 if sizes.in_arrays else 8 + 8 * sizes.weighted
+            rows = sizes.n_rows * (sizes.record + 8 + copied + 4 * (sizes.n_tops + 1))
+        samples = 4 * plan.top_sample * sizes.n_trees if plan.subsets and sizes.oob else 0
+        largest = plan.largest_sample(sizes.n_rows) if plan.subsets else min(sizes.n_rows, plan.bucket_size)
+        chunk = min(SMALLEST_CHUNK, plan.chunk_size)
+        growing = max(plan.n_jobs * self.of_bucket(largest), self.top_tree())
+        stages = (
+            plan.n_jobs * self.top_tree(),
+            sizes.reading + self.chunks(chunk, sizes.n_tops) + rows,
+            rows + trees + max(growing, self.scoring(0)) + self.votes + samples,
+        )
+        return self._limit_for(max(self.sampling(chunk), sizes.codec + max(stages)))
+
+    @property
+    def _nodes_of_row(self) -> int:
+        """Bytes of nodes for each row that a tree was grown on."""
+        drawn = 2 / 3 if self.plan.bootstrap else 1
+        share = 0.75 if self.plan.classification and self.sizes.outputs < 8 else 1
+        return math.ceil(2 * drawn * share * _NODE_BYTES)
+
+    def _limit_for(self, planned: int) -> int:
+        fixed = self.limits.resident + _SLACK_BYTES + self.plan.n_jobs * _SLACK_OF_THREAD + planned
+        return math.ceil(fixed / (1 - _SLACK_SHARE))
+
+    def refuse_below(self, least: int, way: str | None = None, named: int = 0) -> None:
+        """Refuse a limit below the least, and name one that will do."""
+        if not (refuses and self.limits.memory_given and self.limits.memory < least):
+            return
+        if way is None and self.plan.subsets:
+            way = f"{'Fewer trees or a' if self.plan.oob else 'A'} smaller subset_size needs less."
+        way = way or "A smaller bucket_size or top_sample needs less."
+        raise MemoryLimitError(self.limits.memory, int(max(least, named) * _ROUNDED_UP), way)
+
+
+# Chunks that are read, wait to be worked on, or are looked at.
+_CHUNKS_AHEAD = 7

@@ -1,0 +1,296 @@
+"""Checks of the estimators' parameters, and the plan that follows from them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from .._version import __version__
+from ..checks import flag, is_real, is_whole, one_of, real, verbosity, whole
+from ..errors import DataError, ParameterError
+from ..messages.surface import listed
+from ..plan import (
+    AUTO_BALANCE,
+    CRITERIA,
+    MAX_ROWS,
+    Plan,
+    auto_bucket_size,
+    auto_chunk_size,
+    auto_subset_size,
+    auto_top_sample,
+    auto_trees_per_top,
+    check_limits,
+)
+from ..rows.data_summary import Facts
+
+# Counts of a bootstrap end at 15, which for this mean one row in 500,000 would pass.
+_HIGHEST_MEAN = 4
+_MOST_JOBS = 4096
+# Sums of weights, and of their squares, must stay far from where doubles end.
+_SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e50
+
+
+def rows_or_share(name: str, value: Any, n: int, low: int) -> int:
+    """A number of rows: whole, or a share of all of them as a float."""
+    if is_real(value) and not isinstance(value, Integral) and 0 < value <= 1:
+        return max(low, math.ceil(value * n))
+    if is_whole(value) and value >= low:
+        return min(int(value), 2**62)
+    raise ParameterError(name, value, f"a whole number of at least {low} or a share in (0, 1]")
+
+
+def features_per_split(name: str, value: Any, n_features: int) -> int:
+    """scikit-learn's `max_features`."""
+    if value is None:
+        return n_features
+    if isinstance(value, str) and value in ("sqrt", "log2"):
+        return max(1, int(math.sqrt(n_features) if value == "sqrt" else math.log2(n_features)))
+    if is_whole(value) and value >= 1:
+        return min(int(value), n_features)
+    if is_real(value) and 0 < value <= 1:
+        return max(1, int(value * n_features))
+    raise ParameterError(
+        name, value, "'sqrt', 'log2', None, a whole number of at least 1 or a share in (0, 1]"
+    )
+
+
+def bootstrap_mean(max_samples: Any, bootstrap: bool, n: int) -> float:
+    """How often a row is expected in a tree's bootstrap."""
+    if max_samples is None:
+        return 1.0
+    if not bootstrap:
+        raise ParameterError("max_samples", max_samples, "None unless bootstrap=True")
+    if is_real(max_samples) and not isinstance(max_samples, Integral) and 0 < max_samples <= _HIGHEST_MEAN:
+        return max(1, math.ceil(max_samples * n)) / n
+    if is_whole(max_samples) and 1 <= max_samples <= _HIGHEST_MEAN * n:
+        return int(max_samples) / n
+    most = f"of at most {_HIGHEST_MEAN} times the {n} rows"
+    raise ParameterError("max_samples", max_samples, f"None, a number of rows from 1 on or a share, {most}")
+
+
+def seed_of(random_state: Any) -> int:
+    from sklearn.utils import check_random_state  # prediction from the command line does without scikit-learn
+
+    try:
+        generator = check_random_state(random_state)
+    except (ValueError, TypeError) as error:
+        wanted = "None, a whole number from 0 to 2**32 - 1, or a numpy.random.RandomState"
+        raise ParameterError("random_state", random_state, wanted) from error
+    return int(generator.randint(0, 2**31 - 1, dtype=np.int64))
+
+
+def check_jobs(n_jobs: Any) -> None:
+    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
+        raise ParameterError("n_jobs", n_jobs, "a whole number other than 0, or None")
+
+
+def jobs_of(n_jobs: Any) -> int:
+    """The number of threads, as joblib counts them."""
+    check_jobs(n_jobs)
+    from joblib import effective_n_jobs
+
+    return min(int(effective_n_jobs(n_jobs)), _MOST_JOBS)
+
+
+def _auto(name: str, value: Any, auto: int, low: int) -> int:
+    if isinstance(value, str) and value != "auto":
+        raise ParameterError(name, value, f"a whole number of at least {low}, or 'auto'")
+    return auto if isinstance(value, str) else whole(name, value, low)
+
+
+def make_plan(
+    params: dict[str, Any], facts: Facts, seed: int, class_weights: tuple[float, ...], random_thresholds: bool
+) -> Plan:
+    """Resolve an estimator's parameters for its data."""
+    n, d, n_classes = facts.n_rows, facts.n_features, facts.n_classes
+    subsets = "subset_size" in params
+    criteria = ("gini", "entropy", "log_loss") if n_classes else ("squared_error",)
+    criterion = one_of("criterion", params["criterion"], criteria)
+    assert criterion in CRITERIA
+    balance = params.get("balance", 0.0)
+    balance = (
+        AUTO_BALANCE if isinstance(balance, str) and balance == "auto" else real("balance", balance, 0, 1)
+    )
+    bootstrap = flag("bootstrap", params["bootstrap"])
+    oob_score = params["oob_score"]
+    if not callable(oob_score) and not isinstance(oob_score, bool | np.bool_):
+        raise ParameterError("oob_score", oob_score, "True, False or a metric to call")
+    if oob_score and not bootstrap and not subsets:
+        raise ParameterError("oob_score", oob_score, "False unless bootstrap=True")
+    size_name = "subset_size" if subsets else "top_sample"
+    auto_bucket = auto_bucket_size(n, facts.record_bytes, random_thresholds)
+    bucket_size = _auto("bucket_size", params.get("bucket_size", "auto"), auto_bucket, 2)
+    rows_limit = _core.max_bucket_rows(min(d, _core.MAX_FEATURES))
+    top_sample = min(
+        n,
+        rows_limit if subsets else n,
+        _auto(
+            size_name,
+            params[size_name],
+            auto_subset_size(n) if subsets else auto_top_sample(n, bucket_size),
+            2,
+        ),
+    )
+    check_limits(n, d, bucket_size)
+    if facts.weighted and not _SMALLEST_WEIGHT <= facts.weight <= _LARGEST_WEIGHT:
+        raise DataError(
+            f"The weights add up to {facts.weight:g}: scale them, so that their sum is neither huge nor tiny."
+        )
+    max_features = features_per_split("max_features", params["max_features"], d)
+    top_max_features = params.get("top_max_features", "auto")
+    if isinstance(top_max_features, str) and top_max_features == "auto":
+        top_max_features = max_features
+    n_estimators = whole("n_estimators", params["n_estimators"], 1)
+    shared = params.get("trees_per_top", 1)
+    max_depth = params["max_depth"]
+    sample_mean = bootstrap_mean(params["max_samples"], bootstrap, top_sample if subsets else n)
+    verbosity(params["verbose"])
+    rows = top_sample if subsets else n  # that a tree is grown on
+    offset, scale = (0.0, 1.0) if n_classes else _centre(facts.low, facts.high)
+    return Plan(
+        n_estimators=n_estimators,
+        trees_per_top=_auto("trees_per_top", shared, auto_trees_per_top(n_estimators, random_thresholds), 1),
+        bucket_size=min(bucket_size, rows_limit),
+        top_sample=top_sample,
+        top_max_features=features_per_split("top_max_features", top_max_features, d),
+        balance=balance,
+        bottom_balance=real("bottom_balance", params.get("bottom_balance", 0.0), 0, 1),
+        criterion=criterion,
+        n_classes=n_classes,
+        max_features=max_features,
+        max_depth=None if max_depth is None else whole("max_depth", max_depth, 1),
+        min_samples_split=rows_or_share("min_samples_split", params["min_samples_split"], rows, 2),
+        min_samples_leaf=_leaf_rows(params["min_samples_leaf"], rows),
+        min_weight_fraction_leaf=real("min_weight_fraction_leaf", params["min_weight_fraction_leaf"], 0, 0.5),
+        min_impurity_decrease=real("min_impurity_decrease", params["min_impurity_decrease"], 0),
+        random_thresholds=random_thresholds,
+        bootstrap=bootstrap,
+        sample_mean=sample_mean,
+        class_weights=class_weights,
+        balanced_subsample=params.get("class_weight") == "balanced_subsample",
+        oob=bool(oob_score),
+        oob_metric=callable(oob_score),
+        hard_votes=one_of("voting", params.get("voting", "soft"), ("soft", "hard")) == "hard",
+        subsets=subsets,
+        chunk_size=_auto("chunk_size", params["chunk_size"], auto_chunk_size(d), 1),
+        seed=seed,
+        n_jobs=jobs_of(params["n_jobs"]),
+        total_weight=_total_weight(facts, class_weights) * sample_mean * rows / n,
+        target_offset=offset,
+        target_scale=scale,
+    )
+
+
+def _leaf_rows(min_samples_leaf: Any, n: int) -> int:
+    if isinstance(min_samples_leaf, float) and min_samples_leaf == 1:  # likely meant as one row
+        raise ParameterError("min_samples_leaf", min_samples_leaf, "a whole number or a share below 1")
+    return rows_or_share("min_samples_leaf", min_samples_leaf, n, 1)
+
+
+def _total_weight(facts: Facts, class_weights: tuple[float, ...]) -> float:
+    """The weight of all rows in a tree without bootstrap."""
+    return math.fsum(facts.class_weight * class_weights) if class_weights else facts.weight
+
+
+def _centre(low: float, high: float) -> tuple[float, float]:
+    """Of a regression's targets: the middle of their range, and a scale that brings them into [-1, 1].
+
+    A power of two scales without rounding, and nothing can overflow then.
+    """
+    scale = 2.0 ** min(1023, math.ceil(math.log2(max(abs(low), abs(high), 2.0**-1000))))
+    return low / 2 + high / 2, scale
+
+
+# Parameters that say how a forest is made, not which one.
+_NOT_OF_THE_MODEL = frozenset(
+    ("n_jobs", "verbose", "chunk_size", "store", "memory_limit", "spill_dir", "spill_limit", "checkpoint_dir")
+)
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as something that JSON holds and that compares."""
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    # Not where it is in memory; a generator is told apart by the seed drawn from it.
+    return getattr(value, "__qualname__", type(value).__qualname__)
+
+
+class Planner:
+    """Makes plans from an estimator's parameters as facts become known. The seed is drawn once."""
+
+    def __init__(self, params: dict[str, Any], random_thresholds: bool, classification: bool) -> None:
+        self._params = params
+        self._random_thresholds = random_thresholds
+        self.seed = seed_of(params["random_state"])
+        self.classification = classification
+
+    def identity(self) -> dict[str, Any]:
+        """What makes another fit of the same data the same."""
+        model = {k: _plain(v) for k, v in self._params.items() if k not in _NOT_OF_THE_MODEL}
+        kind = f"{'extra' if self._random_thresholds else 'best'} thresholds"
+        return {"version": __version__, "kind": kind, "seed": self.seed, "parameters": model}
+
+    def expect(self, n_rows: int | None, n_features: int, n_classes: int) -> Plan:
+        """The plan before the first pass: it raises for parameters that are not possible, and its top
+        sample is the largest there may be."""
+        if self.classification:
+            _check_class_weight(self._params["class_weight"])
+        n = MAX_ROWS if n_rows is None else n_rows
+        wide, narrow = (
+            self.expected(Facts(n, n_features, n_classes, width * n_features)) for width in (4, 1)
+        )
+        return replace(wide, top_sample=max(wide.top_sample, narrow.top_sample))
+
+    def expected(self, facts: Facts) -> Plan:
+        """The plan if no more than this is known."""
+        known = replace(facts, n_classes=max(2, facts.n_classes) if self.classification else 0)
+        return make_plan(self._params, known, self.seed, (), self._random_thresholds)
+
+    def plan(self, facts: Facts, classes: npt.NDArray[Any] | None) -> Plan:
+        weights: tuple[float, ...] = ()
+        if classes is not None:
+            weights = _class_weights(self._params["class_weight"], classes, facts)
+        return make_plan(self._params, facts, self.seed, weights, self._random_thresholds)
+
+
+def _check_class_weight(given: Any) -> None:
+    known = isinstance(given, str) and given in ("balanced", "balanced_subsample")
+    if given is None or known:
+        return
+    if not isinstance(given, dict):
+        raise ParameterError("class_weight", given, "a dict, 'balanced', 'balanced_subsample' or None")
+    if not all(is_real(w) and np.isfinite(w) and w >= 0 for w in given.values()):
+        raise ParameterError("class_weight", given, "a dict of finite weights of at least 0")
+
+
+def _class_weights(given: Any, classes: npt.NDArray[Any], facts: Facts) -> tuple[float, ...]:
+    """The weight of each class; one without rows weighs one."""
+    if given is None:
+        return ()
+    from sklearn.utils.class_weight import compute_class_weight
+
+    present = facts.class_rows > 0
+    weights = np.ones(len(classes))
+    if isinstance(given, dict):
+        try:
+            weights[present] = compute_class_weight(given, classes=classes[present], y=classes[present])
+        except (ValueError, TypeError) as error:
+            known = f"a dict with the labels of the target, of which there are {listed(classes.tolist())}"
+            raise ParameterError("class_weight", given, known) from error
+        if not _SMALLEST_WEIGHT <= weights[present].max() <= _LARGEST_WEIGHT:
+            raise ParameterError(
+                "class_weight", given, "a dict of weights that are neither huge nor all zero"
+            )
+    else:
+        weights[present] = facts.class_weight.sum() / (present.sum() * facts.class_weight[present])
+    return tuple(weights.tolist())

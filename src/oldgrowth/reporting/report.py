@@ -1,0 +1,202 @@
+"""The report of a fit: what each stage did and what came out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..messages.notebook_html import html_table, in_html
+from ..messages.text import counted
+from ..storage.fit_workspace import Space
+from ..system.memory import human_bytes, peak_memory, release_memory, resident_memory
+from .progress import Machine, Observers, Progress, StageProgress
+
+_QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
+KEPT_BUCKETS = 100_000  # with their rows one by one; of more there are quantiles alone
+
+
+@dataclass(frozen=True)
+class StageReport:
+    """One stage: rows it handled, seconds it took, peak memory of the process meanwhile, bytes read (from the
+    source and from disk) and written (to disk)."""
+
+    name: str
+    rows: int
+    seconds: float
+    peak_memory: int
+    bytes_read: int = 0
+    bytes_written: int = 0
+
+
+@dataclass(repr=False)
+class FitReport:
+    """What `fit` did; prints as a table, `as_dict()` for machines."""
+
+    stages: list[StageReport] = field(default_factory=list)
+    rows: int = 0
+    features: int = 0
+    record_bytes: int = 0
+    top_trees: int = 0
+    trees: int = 0
+    buckets: int = 0
+    bucket_size: int = 0
+    top_sample: int = 0
+    bucket_rows: dict[str, int] = field(default_factory=dict)
+    rows_by_bucket: list[list[int]] = field(default_factory=list)  # for each top tree; empty: not kept
+    buckets_split: int = 0  # because they came out too large
+    nodes: int = 0
+    depth: int = 0
+    store: str = "memory"
+    store_reason: str = ""
+    rounds: int = 1  # in which top trees had their buckets on disk
+    memory_limit: int = 0
+    peak_memory: int = 0
+
+    @property
+    def seconds(self) -> float:
+        return sum(stage.seconds for stage in self.stages)
+
+    def count_buckets(self, sizes: list[npt.NDArray[np.int64]]) -> None:
+        """Take down the rows of the buckets of each top tree."""
+        self.buckets = sum(map(len, sizes))
+        self.rows_by_bucket = [top.tolist() for top in sizes] if self.buckets <= KEPT_BUCKETS else []
+        self.bucket_rows = quantiles_of_buckets(np.concatenate(sizes))
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"seconds": self.seconds}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> FitReport:
+        """The report that gave `as_dict()`; what another version has more or less is passed over."""
+        known = _known(cls, values)
+        known["stages"] = [StageReport(**_known(StageReport, stage)) for stage in known.get("stages", [])]
+        return cls(**known)
+
+    def __str__(self) -> str:
+        rows = [("stage", "rows", "seconds", "share", "read", "written", "peak"), *self._table()]
+        return "\n".join([*map(_aligned, rows), *self._sentences()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The same as a table, for notebooks."""
+        head = ("stage", "rows", "seconds", "share", "read", "written", "peak memory")
+        table = html_table(head, [[in_html(cell) for cell in row] for row in self._table()])
+        return table + "".join(f"<div>{in_html(sentence)}</div>" for sentence in self._sentences())
+
+    def _table(self) -> list[tuple[str, ...]]:
+        """The cells of each stage, and of all."""
+        total = self.seconds or 1.0
+        rows: list[tuple[str, ...]] = []
+        for s in self.stages:
+            share = f"{s.seconds / total:.1%}"
+            moved = map(human_bytes, (s.bytes_read, s.bytes_written, s.peak_memory))
+            rows.append((s.name, f"{s.rows:,}", f"{s.seconds:.3f}", share, *moved))
+        return [*rows, ("total", f"{self.rows:,}", f"{self.seconds:.3f}", f"{1:.1%}")]
+
+    def _sentences(self) -> list[str]:
+        lines = []
+        groups = f"on {counted(self.top_trees, 'top tree')}" if self.top_trees else "without top trees"
+        trees, nodes = counted(self.trees, "tree"), counted(self.nodes, "node")
+        lines.append(f"{trees} {groups}, {nodes}, depth {self.depth}")
+        sizes = self.bucket_rows
+        if self.buckets > 1 and {"0%", "50%", "100%"} <= sizes.keys():  # a file may hold anything
+            lines.append(
+                f"{self.buckets:,} buckets of {sizes['0%']:,} to {sizes['100%']:,} rows, "
+                f"median {sizes['50%']:,}"
+            )
+        if self.buckets_split:
+            lines.append(f"{counted(self.buckets_split, 'bucket')} split again for being too large")
+        place = "in memory" if self.store == "memory" else "on disk"
+        rounds = f", in {self.rounds} rounds" if self.rounds > 1 else ""
+        lines.append(f"kept {place}{rounds}: {self.store_reason}")
+        lines.append(
+            f"peak memory of the process {human_bytes(self.peak_memory)}, "
+            f"limit {human_bytes(self.memory_limit)}"
+        )
+        return lines
+
+
+def _aligned(cells: tuple[str, ...]) -> str:
+    """A line of the table; a line may end early."""
+    widths = (12, 14, 10, 8, 10, 10, 10)
+    sides = "<>>>>>>"
+    return "".join(f"{cell:{side}{width}}" for cell, side, width in zip(cells, sides, widths, strict=False))
+
+
+def quantiles_of_buckets(rows: npt.NDArray[np.int64]) -> dict[str, int]:
+    """Rows of the smallest, the median and the largest bucket, and of those between: each is a bucket's."""
+    quantiles = np.quantile(rows, _QUANTILES, method="nearest")
+    return {f"{q:.0%}": int(v) for q, v in zip(_QUANTILES, quantiles, strict=True)}
+
+
+def _known(cls: type[FitReport | StageReport], values: dict[str, Any]) -> dict[str, Any]:
+    """The values of the fields that there are, which must be of their types."""
+    known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
+    for f in fields(cls):
+        value = known.get(f.name)
+        if f.name in known and not _fits(value, str(f.type)):
+            raise ValueError(f"{f.name} of the report is {value!r:.40}")
+    return known
+
+
+def _fits(value: Any, kind: str) -> bool:
+    """Whether a value may stand in a field of the report."""
+    if kind == "int":
+        return type(value) is int and abs(value) < 2**63
+    if kind == "dict[str, int]":
+        return type(value) is dict and all(type(k) is str and _fits(v, "int") for k, v in value.items())
+    if kind == "list[list[int]]":
+        return type(value) is list and all(type(top) is list for top in value)
+    return type(value) is {"float": float, "str": str}.get(kind, list)
+
+
+class Recorder:
+    """Times the stages, for the report and for the eyes."""
+
+    def __init__(self, observers: Observers, memory_limit: int) -> None:
+        self.report = FitReport(memory_limit=memory_limit)
+        self.space: Space | None = None
+        self._progress = Progress(observers, Machine(memory_limit, self._on_disk, self._moved))
+
+    @contextmanager
+    def stage(self, name: str, total: int | None, source_bytes: int | None = None) -> Iterator[StageProgress]:
+        """A stage over so many rows, which have so many bytes at their source."""
+        started, highest = time.perf_counter(), peak_memory()
+        read, written = self._moved()
+        with self._progress.stage(name, total, source_bytes) as progress:
+            yield progress
+        seconds = time.perf_counter() - started
+        self.report.peak_memory = max(self.report.peak_memory, peak_memory())
+        # The system tells of a peak that is older, too; then what was seen in between must do.
+        peak = peak_memory() if peak_memory() > highest else max(progress.memory, resident_memory())
+        read_now, written_now = self._moved()
+        self.report.stages.append(
+            StageReport(
+                name,
+                progress.done,
+                seconds,
+                peak,
+                read_now - read + round((source_bytes or 0) * (1 - progress.skipped / max(1, progress.done))),
+                written_now - written,
+            )
+        )
+        release_memory()
+
+    def say(self, sentence: str) -> None:
+        self._progress.say(sentence)
+
+    def _moved(self) -> tuple[int, int]:
+        """Bytes read from and written to the workspace so far."""
+        space = None if self.space is None else self.space.opened
+        return (0, 0) if space is None else (space.bytes_read, space.bytes_written)
+
+    def _on_disk(self) -> int:
+        space = None if self.space is None else self.space.opened
+        return 0 if space is None else space.used()

@@ -1,0 +1,99 @@
+"""Features that only number the rows: found in the first rows of the first pass, and warned of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from ..datasets.base import FloatsOrBytes
+from ..messages.counts import warn
+from ..messages.warnings import IdColumnWarning
+
+# What pandas calls an index that was written without a name: in CSV, in Parquet, in CSV read by others.
+_INDEX = re.compile(r"(Unnamed: \d+|__index_level_\d+__|)")
+_ID = re.compile(r"(.*[ _.-])?(id|ids|uuid|guid)|index|idx|row[ _]?(id|number|num|no)", re.IGNORECASE)
+_CAMEL_CASE_ID = re.compile(r".*[a-z](Id|ID)")
+# Rows that are looked at: all features in the first few, those that are left in more.
+_STEPS = (64, 1024, 65_536)
+_MOST_VALUES = 2**22
+# n whole numbers drawn from a range of r are all different with a probability of at most exp(-n * n / 2r).
+# With an exponent beyond this it is no accident. Features that are named like ids need not prove it.
+_NO_ACCIDENT = 30
+_LARGEST_EXACT = 2**24  # whole number in float32: ids beyond it may have become equal
+
+
+class IdFinder:
+    """Looks at chunks of rows until it knows; then warns once, if there is something to say."""
+
+    def __init__(self, n_features: int, names: Iterable[object] | None) -> None:
+        self._names = None if names is None else [str(name) for name in names]
+        # A single feature is what it is meant to be.
+        self._left = np.arange(n_features if n_features > 1 else 0)
+        self._values = np.empty((0, len(self._left)), dtype=np.float32)
+        self._done = False
+
+    def add(self, x: FloatsOrBytes) -> None:
+        """Take up the next rows; next to no work once no feature is left, which is soon."""
+        at = 0
+        for step in _STEPS:
+            rows = min(step, _MOST_VALUES // max(1, len(self._left))) - len(self._values)
+            if not self._done and rows > 0 and at < len(x):
+                self._look(x[at : at + rows])
+                at += rows
+        if not self._done and (at < len(x) or not len(self._left)):
+            self.finish(every_row=False)
+
+    def _look(self, x: FloatsOrBytes) -> None:
+        seen = np.concatenate([self._values, np.asarray(x[:, self._left], dtype=np.float32)])
+        named = np.array([self._named_id(f) for f in self._left.tolist()], dtype=np.bool_)
+        whole = (seen == np.floor(seen)).all(axis=0)  # not so if one is missing
+        spread = np.ptp(seen, axis=0) if len(seen) else np.zeros(len(self._left))
+        too_wide = spread > max(_STEPS) ** 2 / (2 * _NO_ACCIDENT)
+        left = whole & (named | (_all_different(seen) & ~too_wide))
+        self._left, self._values = self._left[left], seen[:, left]
+
+    def _named_id(self, feature: int) -> bool:
+        if self._names is None:
+            return False
+        name = self._names[feature].strip()
+        return bool(_ID.fullmatch(name) or _CAMEL_CASE_ID.fullmatch(name))
+
+    def finish(self, every_row: bool = True) -> None:
+        """Warn of what was found in these rows, which are all there are if `every_row`."""
+        if self._done:
+            return
+        self._done = True
+        names = self._names or []
+        where = "every row" if every_row else f"each of the first {len(self._values):,} rows"
+        found: dict[str | int, str] = {
+            name: "by its name a data frame's index" for name in names if _INDEX.fullmatch(name.strip())
+        }
+        for feature, different in self._ids():
+            why = f"a different whole number in {where}" if different else "by its name an id"
+            found.setdefault(names[feature] if names else feature, why)
+        self._left, self._values = self._left[:0], self._values[:, :0]
+        if found:
+            warn(IdColumnWarning(found))
+
+    def _ids(self) -> Iterator[tuple[int, bool]]:
+        """Features that look like ids, and whether their values are all different."""
+        n = len(self._values)
+        if n < 2 or not len(self._left):
+            return
+        different, spread = _all_different(self._values), np.ptp(self._values, axis=0) + 1.0
+        beyond = np.abs(self._values).min(axis=0) >= _LARGEST_EXACT
+        for i, feature in enumerate(self._left.tolist()):
+            named = self._named_id(feature)
+            if different[i] and (named or n * n / (2 * spread[i]) >= _NO_ACCIDENT):
+                yield feature, True
+            elif named and beyond[i]:
+                yield feature, False
+
+
+def _all_different(values: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
+    """Of each column, whether no value occurs twice."""
+    differ: npt.NDArray[np.bool_] = np.diff(np.sort(values, axis=0), axis=0) > 0
+    return np.logical_and.reduce(differ, axis=0)

@@ -1,0 +1,178 @@
+"""Rows of the top samples, kept while a source streams by that cannot be asked for single rows later.
+
+They are held in the narrowest type that is lossless, in memory as long as they are few, else in a spill file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..datasets.base import FloatsOrBytes
+from ..rows.training_rows import Chunk, Taken
+from .fit_workspace import Space
+
+FILE = "sample.rows"
+_TYPES = [np.dtype(name) for name in ("u1", "<i2", "<u2", "<f4")]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Rows from one chunk: targets, weights if there are any, row numbers, features. All of them are in
+    memory or, from `offset` on, in the file."""
+
+    n_rows: int
+    last_row: int
+    weighted: bool
+    dtype: np.dtype[Any]  # of the features
+    data: npt.NDArray[np.uint8] | None
+    offset: int = 0
+    crc: int = 0
+
+    @property
+    def edges(self) -> list[int]:
+        """Where targets, weights and row numbers end, and features begin."""
+        targets, weights, numbers = 8 * self.n_rows, 8 * self.n_rows * self.weighted, 4 * self.n_rows
+        return [targets, targets + weights, targets + weights + numbers]
+
+
+class KeptRows:
+    def __init__(self, n_features: int, space: Space, most_bytes: int) -> None:
+        self._n_features = n_features
+        self._space = space
+        self._most_bytes = most_bytes
+        self._in_memory = 0
+        self._parts: list[_Part] = []
+        self._final: npt.NDArray[np.int64] | None = None
+
+    def add(self, chunk: Chunk, rows: npt.NDArray[np.uint32]) -> None:
+        """Keep these rows of a chunk."""
+        if len(rows) == 0:
+            return
+        places = (rows - np.uint32(chunk.first_row)).astype(np.intp)
+        x = _narrowed(chunk.x[places])
+        weights = [] if chunk.weights is None else [chunk.weights[places]]
+        arrays: list[npt.NDArray[Any]] = [chunk.targets[places], *weights, rows, x]
+        data = np.concatenate([array.reshape(-1).view(np.uint8) for array in arrays])
+        self._parts.append(_Part(len(rows), int(rows[-1]), chunk.weights is not None, x.dtype, data))
+        self._in_memory += data.nbytes
+        if self._in_memory > self._most_bytes:
+            self.flush()
+
+    def flush(self) -> None:
+        """Move what is in memory to the file."""
+        file = self._space.get().file(FILE)
+        for i, part in enumerate(self._parts):
+            if part.data is not None:
+                offset, crc = file.append(part.data), _core.crc32c(part.data)
+                self._parts[i] = replace(part, data=None, offset=offset, crc=crc)
+        self._in_memory = 0
+
+    def recode(self, final: npt.NDArray[np.int64] | None) -> None:
+        """Give the rows the final numbers of their classes, when they are taken."""
+        self._final = final
+
+    def take(self, rows: npt.NDArray[np.uint32]) -> Iterator[Taken]:
+        """These rows, ascending, some at a time."""
+        done = 0
+        for part in self._parts:
+            last = done + int(np.searchsorted(rows[done:], part.last_row, side="right"))
+            wanted, done = rows[done:last], last
+            if len(wanted):
+                yield self._taken(part, wanted)
+        if done != len(rows):
+            raise self._missing()
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """What `restore` needs, beside the file up to its present end, which is on the disk by then."""
+        self.flush()
+        self._space.get().file(FILE).sync()
+        lines = [
+            (part.n_rows, part.last_row, part.weighted, _TYPES.index(part.dtype), part.offset, part.crc)
+            for part in self._parts
+        ]
+        return {"parts": np.array(lines, np.int64).reshape(-1, 6)}
+
+    def restore(self, state: dict[str, npt.NDArray[Any]], n_classes: int, n_rows: int) -> bool:
+        """Take up what another process kept; False if not all of it is in the file.
+
+        `n_classes` is 0 for values.
+        """
+        last = -1
+        for n, last_row, weighted, dtype, offset, crc in state["parts"].tolist():
+            part = _Part(n, last_row, bool(weighted), _TYPES[dtype], None, offset, crc)
+            if min(n - 1, dtype, offset, crc) < 0 or not last + n <= last_row < n_rows:
+                raise ValueError("rows that there are not")
+            if offset + self._bytes(part) > self._space.get().file(FILE).size:
+                return False
+            data = np.empty(self._bytes(part), dtype=np.uint8)
+            self._space.get().file(FILE).read(offset, data)
+            if _core.crc32c(data) != crc:
+                return False
+            self._check(part, data, last, n_classes)
+            self._parts.append(part)
+            last = last_row
+        return True
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._parts, self._in_memory = [], 0
+        self._space.get().file(FILE).truncate(0)
+
+    def _check(self, part: _Part, data: npt.NDArray[np.uint8], before: int, n_classes: int) -> None:
+        targets, weights, rows, _ = np.split(data, part.edges)
+        numbers = rows.view(np.uint32).astype(np.int64)
+        target, weight = targets.view(np.float64), weights.view(np.float64)
+        rising = numbers[0] > before and numbers[-1] == part.last_row and bool((np.diff(numbers) > 0).all())
+        known = np.isfinite(target)
+        if n_classes:
+            known &= (target >= 0) & (target < n_classes) & (target == np.floor(target))
+        if not rising or not known.all() or not (np.isfinite(weight) & (weight > 0)).all():
+            raise ValueError("rows that cannot have been kept")
+
+    def _bytes(self, part: _Part) -> int:
+        return part.edges[-1] + part.n_rows * self._n_features * part.dtype.itemsize
+
+    def _taken(self, part: _Part, wanted: npt.NDArray[np.uint32]) -> Taken:
+        targets, weights, rows, x = np.split(self._data(part), part.edges)
+        places = np.searchsorted(rows.view(np.uint32), wanted)
+        if not np.array_equal(rows.view(np.uint32)[np.minimum(places, part.n_rows - 1)], wanted):
+            raise self._missing()
+        target = targets.view(np.float64)[places]
+        if self._final is not None:
+            target = self._final[target.astype(np.intp)].astype(np.float64)
+        weight = weights.view(np.float64)[places] if part.weighted else None
+        features = x.view(part.dtype).reshape(part.n_rows, self._n_features)
+        return Taken(features[places].astype(np.float32), target, weight)
+
+    def _data(self, part: _Part) -> npt.NDArray[np.uint8]:
+        if part.data is not None:
+            return part.data
+        file = self._space.get().file(FILE)
+        data = np.empty(self._bytes(part), dtype=np.uint8)
+        file.read(part.offset, data)
+        if _core.crc32c(data) != part.crc:
+            raise file.damaged(part.offset, "its checksum does not match")
+        return data
+
+    def _missing(self) -> Exception:
+        return self._space.get().file(FILE).damaged(0, "a row of a top sample is not in it")
+
+
+def _narrowed(x: FloatsOrBytes) -> npt.NDArray[Any]:
+    """The same values in the narrowest type that holds them."""
+    if x.dtype == np.uint8:
+        return x
+    low, high = x.min(), x.max()  # NaN if any value is missing
+    for dtype in _TYPES[:-1]:
+        limits = np.iinfo(dtype)
+        if low >= limits.min and high <= limits.max:
+            narrow = x.astype(dtype)
+            if np.array_equal(narrow, x):
+                return narrow
+    return x

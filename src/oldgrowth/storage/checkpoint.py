@@ -1,0 +1,163 @@
+"""What a fit remembers in its checkpoint directory, so that an interrupted one can go on.
+
+Each memory is one file, replaced as a whole: arrays and a few values, without pickle. A fit without a
+checkpoint directory remembers nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..errors import CheckpointError, DamagedCheckpointError, OldgrowthError
+from .workspace import Workspace
+
+_FORMAT = 4
+_CRC_BYTES = 4  # behind the arrays, of all of them
+IDENTITY = "checkpoint.json"
+# What Python raises for contents of another shape or type than expected.
+_WRONG = (
+    ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError, EOFError,
+    NotImplementedError, zipfile.BadZipFile, zlib.error, struct.error,
+)  # fmt: skip
+
+
+class Checkpoint:
+    def __init__(self, space: Workspace | None) -> None:
+        self._space = space if space is not None and space.lasting else None
+        self.taken_up = False  # whether it goes on with what an earlier fit began
+
+    @property
+    def active(self) -> bool:
+        return self._space is not None
+
+    def begin(self, identity: dict[str, Any]) -> dict[str, Any]:
+        """Take up the directory's fit if it is this one, else refuse; returns the identity it began with."""
+        if self._space is None:
+            return identity
+        identity = json.loads(json.dumps({"format": _FORMAT} | identity))
+        if not self._space.has(IDENTITY):
+            if set(self._space.names()) - {f"{IDENTITY}.new"}:
+                raise self.damaged(IDENTITY, "it is missing")
+            checked = identity | {"checksum": _checksum(identity)}
+            self._space.replace(IDENTITY, json.dumps(checked, indent=1).encode())
+            return identity
+        found = identity_in(self._space.read(IDENTITY))
+        if found is None:
+            raise self.damaged(IDENTITY, "its checksum does not match")
+        _compare(self._space, found, identity)
+        self.taken_up = True
+        return found
+
+    def save(self, name: str, arrays: dict[str, npt.NDArray[Any]], values: dict[str, Any]) -> None:
+        if self._space is None:
+            return
+        out = io.BytesIO()
+        text = np.frombuffer(json.dumps(values).encode(), dtype=np.uint8)
+        np.savez(out, **(arrays | {"values": text}))  # type: ignore[arg-type]
+        data = out.getvalue()
+        self._space.replace(f"{name}.npz", data + _crc(data))
+
+    def saved(self, name: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]] | None:
+        if self._space is None or not self._space.has(f"{name}.npz"):
+            return None
+        data = self._space.read(f"{name}.npz")
+        if data[-_CRC_BYTES:] != _crc(data[:-_CRC_BYTES]):
+            raise self.damaged(f"{name}.npz", "its checksum does not match")
+        with self.believed(name):
+            arrays = _arrays(data[:-_CRC_BYTES])
+            return arrays, json.loads(arrays.pop("values").tobytes())
+
+    @contextmanager
+    def believed(self, name: str) -> Iterator[None]:
+        """Turns what goes wrong with the contents of a memory into an error that names its file."""
+        try:
+            yield
+        except OldgrowthError:
+            raise
+        except _WRONG as error:
+            what = f"it does not hold what a fit remembers ({type(error).__name__}: {str(error)[:80]})"
+            raise self.damaged(f"{name}.npz", what) from error
+
+    def damaged(self, file: str, what: str) -> CheckpointError:
+        assert self._space is not None
+        return DamagedCheckpointError(self._space.path / file, what, self._space.path)
+
+    def forget(self, name: str) -> None:
+        """What was remembered does not hold any more."""
+        if self._space is not None:
+            self._space.remove(f"{name}.npz")
+
+
+def identity_in(data: bytes) -> dict[str, Any] | None:
+    """What a fit wrote of itself; None if these bytes are something else."""
+    found: Any = None
+    with suppress(ValueError, RecursionError):
+        found = json.loads(data)
+    if not isinstance(found, dict) or found.pop("checksum", None) != _checksum(found):
+        return None
+    return found
+
+
+def _arrays(data: bytes) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of an npz file, which take no more memory than it has bytes."""
+    found = {}
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for entry in archive.infolist():
+            if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > len(data):
+                raise ValueError(f"{entry.filename} is compressed")
+            with archive.open(entry) as member:
+                content = io.BytesIO(member.read())
+            if np.lib.format.read_magic(content) != (1, 0):
+                raise ValueError(f"{entry.filename} has another format")
+            shape, by_columns, dtype = np.lib.format.read_array_header_1_0(content)
+            values = content.getbuffer()[content.tell() :]
+            if by_columns or dtype.hasobject or math.prod(shape) * dtype.itemsize != len(values):
+                raise ValueError(f"{entry.filename} has another size")
+            found[entry.filename.removesuffix(".npy")] = np.frombuffer(values, dtype).reshape(shape).copy()
+    return found
+
+
+def _crc(data: bytes) -> bytes:
+    return _core.crc32c(np.frombuffer(data, dtype=np.uint8)).to_bytes(_CRC_BYTES, "little")
+
+
+def _checksum(identity: dict[str, Any]) -> str:
+    return _crc(json.dumps(identity, sort_keys=True).encode()).hex()
+
+
+def _compare(space: Workspace, found: dict[str, Any], identity: dict[str, Any]) -> None:
+    """A seed that nobody chose is taken from the fit that began."""
+    for part in sorted(found.keys() | identity.keys()):
+        was, now = found.get(part), identity.get(part)
+        unchosen = part == "seed" and identity["parameters"]["random_state"] is None
+        if unchosen or was == now:
+            continue
+        if isinstance(was, dict) and isinstance(now, dict):
+            for key in sorted(was.keys() | now.keys()):
+                if was.get(key) != now.get(key):
+                    raise CheckpointError(
+                        space.named, f"{part} differ: {_change(key, was.get(key), now.get(key))}"
+                    )
+        raise CheckpointError(space.named, _change(part, was, now))
+
+
+def _change(name: str, was: Any, now: Any) -> str:
+    """What is not as it was; of two long lists, where they differ first."""
+    if isinstance(was, list) and isinstance(now, list):
+        if len(was) != len(now):
+            return f"{name} were {len(was)} and are {len(now)}"
+        i = next(i for i, (a, b) in enumerate(zip(was, now, strict=True)) if a != b)
+        return _change(f"{name}[{i}]", was[i], now[i])
+    return f"{name} was {was!r} and is {now!r}"

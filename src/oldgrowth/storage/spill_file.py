@@ -1,0 +1,222 @@
+"""The files of a workspace, and how few of them are open at a time."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..errors import SpillDirectoryError, StoppedError
+
+# Descriptors for all files of a fit together: systems allow a process 256 to 1,024 of them.
+_MOST_OPEN = 48
+# One call to the system reads or writes at most so many bytes.
+_MOST_AT_ONCE = 2**30
+
+
+class Directory(Protocol):
+    """What a file asks of the workspace it lies in."""
+
+    stop: _core.Stop
+    open_files: OpenFiles
+    bytes_written: int
+    bytes_read: int
+
+    def take(self, n_bytes: int) -> None: ...
+    def give_back(self, n_bytes: int) -> None: ...
+    def sync_new_files(self) -> None: ...
+    def write_failed(self, error: OSError, path: Path, wanted: int) -> Exception: ...
+    def damaged(self, path: Path, offset: int, wrong: str) -> Exception: ...
+
+
+class OpenFiles:
+    """Opens files when they are used and closes those that were not used for longest."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[Path, int] = OrderedDict()
+        self._users: Counter[Path] = Counter()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def use(self, path: Path, flags: int = 0) -> Iterator[int]:
+        """A descriptor that stays open in this block; `flags` are for a file that is not open yet."""
+        with self._lock:
+            if path not in self._open:
+                self._close_idle(_MOST_OPEN - 1)
+                self._open[path] = self._opened(path, flags)
+            self._open.move_to_end(path)
+            self._users[path] += 1
+            descriptor = self._open[path]
+        try:
+            yield descriptor
+        finally:
+            with self._lock:
+                self._users[path] -= 1
+
+    def close(self, path: Path) -> None:
+        with self._lock:
+            if path in self._open:
+                _close(self._open.pop(path))
+
+    def close_all(self) -> None:
+        with self._lock:
+            while self._open:
+                _close(self._open.popitem()[1])
+
+    def _opened(self, path: Path, flags: int) -> int:
+        flags |= os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            return os.open(path, flags, 0o600)
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+        self._close_idle(0)
+        return os.open(path, flags, 0o600)
+
+    def _close_idle(self, most: int) -> None:
+        for path in [path for path in self._open if not self._users[path]]:
+            if len(self._open) <= most:
+                break
+            _close(self._open.pop(path))
+
+
+class SpillFile:
+    """A file that grows at its end and is read anywhere."""
+
+    def __init__(self, space: Directory, path: Path, nameless: int | None = None) -> None:
+        """The file at `path`, made if need be; or a nameless one that was there, by its descriptor."""
+        self.path = path
+        self._space = space
+        self._nameless = nameless
+        try:
+            with self._descriptor(os.O_CREAT) as descriptor:
+                self.size = os.fstat(descriptor).st_size
+        except OSError as error:
+            raise space.write_failed(error, path, 0) from error
+
+    @contextmanager
+    def _descriptor(self, flags: int = 0) -> Iterator[int]:
+        if self._nameless is not None:
+            yield self._nameless
+        else:
+            with self._space.open_files.use(self.path, flags) as descriptor:
+                yield descriptor
+
+    def append(self, data: npt.NDArray[np.uint8] | bytes) -> int:
+        """Write at the end; returns where the bytes begin."""
+        begin = self.size
+        view = memoryview(data).cast("B")  # type: ignore[arg-type]
+        self._space.take(len(view))
+        try:
+            with self._descriptor() as descriptor:
+                while len(view) > 0:
+                    if self._space.stop.is_set():
+                        raise StoppedError
+                    written = os.pwrite(descriptor, view[:_MOST_AT_ONCE], self.size)
+                    self.size += written
+                    view = view[written:]
+        except OSError as error:
+            raise self._space.write_failed(error, self.path, len(view)) from error
+        finally:
+            self._space.give_back(len(view))
+        self._space.bytes_written += self.size - begin
+        return begin
+
+    def overwrite(self, offset: int, data: bytes) -> None:
+        """Replace bytes that were appended."""
+        try:
+            with self._descriptor() as descriptor:
+                while data:
+                    written = os.pwrite(descriptor, data, offset)
+                    offset += written
+                    data = data[written:]
+        except OSError as error:
+            raise self._space.write_failed(error, self.path, len(data)) from error
+
+    def read(self, offset: int, out: npt.NDArray[np.uint8]) -> None:
+        """Fill the array from here on."""
+        view = memoryview(out).cast("B")  # type: ignore[arg-type]
+        with self._reading(), self._descriptor() as descriptor:
+            while len(view) > 0:
+                got = os.preadv(descriptor, [view[:_MOST_AT_ONCE]], offset)
+                if got == 0:
+                    raise self.damaged(offset, "it ends here, before what was written to it")
+                offset += got
+                view = view[got:]
+        self._space.bytes_read += len(out)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except SpillDirectoryError:
+            raise
+        except OSError as error:
+            what = "was removed while the fit used it" if error.errno == errno.ENOENT else "could not be read"
+            raise SpillDirectoryError(f"{self.path} {what}: {error.strerror}.") from error
+
+    def damaged(self, offset: int, wrong: str) -> Exception:
+        """What was read back from here is not what was written."""
+        return self._space.damaged(self.path, offset, wrong)
+
+    def expect(self, offset: int, size: int) -> None:
+        """Tell the system that these bytes are read soon."""
+        if hasattr(os, "posix_fadvise"):
+            # Whatever is wrong with the file is seen, and said, when it is read.
+            with suppress(OSError), self._descriptor() as descriptor:
+                os.posix_fadvise(descriptor, offset, size, os.POSIX_FADV_WILLNEED)
+
+    def sync(self) -> None:
+        try:
+            with self._descriptor() as descriptor:
+                os.fdatasync(descriptor)
+        except OSError as error:
+            raise self._space.write_failed(error, self.path, 0) from error
+        self._space.sync_new_files()
+
+    def truncate(self, size: int) -> None:
+        """Cut off the end. If that fails, later bytes are still written from there on."""
+        before, self.size = self.size, size
+        try:
+            with self._descriptor() as descriptor:
+                os.ftruncate(descriptor, size)
+        except OSError as error:
+            raise self._space.write_failed(error, self.path, 0) from error
+        finally:
+            self._space.give_back(before - size)
+
+    def mapped(self) -> _core.MappedFile:
+        """All of it, which the system reads when it is used."""
+        with self._reading(), self._descriptor() as descriptor:
+            return _core.MappedFile(descriptor)
+
+    def close(self) -> None:
+        if self._nameless is None:
+            self._space.open_files.close(self.path)
+        elif self._nameless >= 0:
+            _close(self._nameless)
+            self._nameless = -1
+
+    def remove(self) -> None:
+        """Free the disk, even if the name cannot be removed now: the directory is cleared in the end."""
+        self.close()
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError:
+            with suppress(OSError):
+                os.truncate(self.path, 0)
+        self._space.give_back(self.size)
+
+
+def _close(descriptor: int) -> None:
+    with suppress(OSError):  # what was written and matters is synced before
+        os.close(descriptor)

@@ -1,0 +1,172 @@
+"""A file to which finished tasks are appended, each with a checksum, so that none is done twice.
+
+An entry that was being written when the process died does not match its checksum and is cut off.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..errors import SpillDirectoryError
+from .workspace import Workspace
+
+_HEADER = struct.Struct(
+    "<IIQQQII"
+)  # magic, checksum of all that follows, size, top, bucket, first tree, trees
+_MAGIC = 0x4C54474F  # "OGTL"
+_ENTRY = struct.Struct("<IQIIQQ")  # as its fields
+_MOST_PLACES = 2**31  # top trees, and buckets of one
+_CHECKED_FROM = 8
+_SYNC_EVERY_SECONDS = 1.0
+_READ_BYTES = 8 * 2**20
+
+
+Run = tuple[int, int, int, int]  # top tree, bucket, first tree, trees
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Which trees of which bucket, and where the bytes are that were logged for them."""
+
+    top: int
+    bucket: int
+    first_tree: int
+    trees: int
+    offset: int
+    size: int
+
+    @property
+    def run(self) -> Run:
+        return self.top, self.bucket, self.first_tree, self.trees
+
+
+class EntryTable:
+    """Entries, of which there may be millions; safe to append to by several threads."""
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self._numbers = bytearray()
+        for entry in entries:
+            self.append(entry)
+
+    def append(self, entry: Entry) -> None:
+        self._numbers += _ENTRY.pack(*vars(entry).values())
+
+    def __len__(self) -> int:
+        return len(self._numbers) // _ENTRY.size
+
+    def __getitem__(self, i: int) -> Entry:
+        return Entry(*_ENTRY.unpack_from(self._numbers, range(len(self))[i] * _ENTRY.size))
+
+    def __iter__(self) -> Iterator[Entry]:
+        return (self[i] for i in range(len(self)))
+
+    def __reversed__(self) -> Iterator[Entry]:
+        return (self[i] for i in reversed(range(len(self))))
+
+
+class TaskLog:
+    """Safe to use by several threads. The log that is `needed` is always synced before this one."""
+
+    def __init__(self, space: Workspace, name: str, needed: TaskLog | None = None) -> None:
+        self._needed = needed
+        self._space = space
+        self._name = name
+        self._file = space.file(name)
+        self.path = self._file.path
+        self._lock = threading.Lock()
+        self._synced = time.monotonic()
+
+    def append(
+        self,
+        top: int,
+        bucket: int,
+        first_tree: int,
+        trees: int,
+        parts: Iterable[npt.NDArray[np.uint8]],
+        size: int,
+    ) -> Entry:
+        """Parts of `size` bytes together; they may be made one after the other."""
+        rest = _HEADER.pack(_MAGIC, 0, size, top, bucket, first_tree, trees)[_CHECKED_FROM:]
+        crc = _core.crc32c(np.frombuffer(rest, dtype=np.uint8))
+        with self._lock:
+            begin = self._file.size
+            offset = begin + _HEADER.size
+            try:
+                self._file.append(bytes(_HEADER.size))  # what it says comes last: until then this is no entry
+                for part in parts:
+                    crc = _core.crc32c(part, crc)
+                    self._file.append(part)
+                assert self._file.size == offset + size
+                self._file.overwrite(begin, struct.pack("<II", _MAGIC, crc) + rest)
+            except SpillDirectoryError:  # what other threads append must not stand behind a torn entry
+                with suppress(SpillDirectoryError):  # then they are written over it
+                    self._file.truncate(begin)
+                raise
+            if self._space.lasting and time.monotonic() - self._synced > _SYNC_EVERY_SECONDS:
+                self.sync()
+                self._synced = time.monotonic()
+        return Entry(top, bucket, first_tree, trees, offset, size)
+
+    def sync(self) -> None:
+        if self._needed is not None:
+            self._needed.sync()
+        self._file.sync()
+
+    def entries(self) -> list[Entry]:
+        """Those that are whole; a torn end is cut off."""
+        found: list[Entry] = []
+        offset = 0
+        header = np.empty(_HEADER.size, dtype=np.uint8)
+        while offset + _HEADER.size <= self._file.size:
+            self._file.read(offset, header)
+            magic, crc, size, top, bucket, first_tree, trees = _HEADER.unpack(header.tobytes())
+            begin = offset + _HEADER.size
+            if magic != _MAGIC or begin + size > self._file.size:
+                break
+            if self._checksum(header, begin, size) != crc:
+                break
+            if max(top, bucket) >= _MOST_PLACES:
+                raise self.damaged(offset, "no fit has so many trees")
+            found.append(Entry(top, bucket, first_tree, trees, begin, size))
+            offset = begin + size
+        self._file.truncate(offset)
+        return found
+
+    def check(self, entry: Entry) -> None:
+        """Refuse an entry that is not what was appended."""
+        header = np.empty(_HEADER.size, dtype=np.uint8)
+        self._file.read(entry.offset - _HEADER.size, header)
+        magic, crc, *rest = _HEADER.unpack(header.tobytes())
+        wanted = [entry.size, entry.top, entry.bucket, entry.first_tree, entry.trees]
+        if magic != _MAGIC or rest != wanted or self._checksum(header, entry.offset, entry.size) != crc:
+            raise self.damaged(entry.offset, "its checksum does not match")
+
+    @property
+    def size(self) -> int:
+        return self._file.size
+
+    def read(self, offset: int, out: npt.NDArray[np.uint8]) -> None:
+        self._file.read(offset, out)
+
+    def damaged(self, offset: int, wrong: str) -> Exception:
+        return self._file.damaged(offset, wrong)
+
+    def remove(self) -> None:
+        self._space.remove(self._name)
+
+    def _checksum(self, header: npt.NDArray[np.uint8], begin: int, size: int) -> int:
+        crc = _core.crc32c(header[_CHECKED_FROM:])
+        for first in range(0, size, _READ_BYTES):
+            data = np.empty(min(_READ_BYTES, size - first), dtype=np.uint8)
+            self._file.read(begin + first, data)
+            crc = _core.crc32c(data, crc)
+        return crc

@@ -1,0 +1,273 @@
+"""Out-of-bag predictions: what the trees that did not see a row say of it."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..fitting.sample import Sampled
+from ..forest.forest import Forest
+from ..plan import Plan
+from ..reporting.progress import StageProgress
+from ..rows.training_rows import Chunk, Pass, Place
+from .task_log import Entry, EntryTable, Run, TaskLog
+from .workspace import Workspace
+
+# Sums are whole numbers of this size, so that the order in which trees are grown does not matter.
+_UNIT = 2.0**40
+
+# Rows whose votes are added up at a time, if memory is short.
+_FEWEST_ROWS = 64
+# Sums, means and what is made of them: arrays of the size of the votes that are added up.
+MEANS_COPIES = 6
+# Bytes at work while votes are added up: the sums, and as they are logged.
+VOTES_AT_WORK = 8 * 2**20
+# Bytes of an entry that are read at a time.
+_READ_BYTES = 2**17
+# Bytes of votes that are added up at a time while a bucket is grown.
+_VOTES_BYTES = 2**20
+# Bytes of a bucket's votes that are made before they are logged; longer ones while the log is locked.
+VOTES_HELD = 4 * 2**20
+
+_LEAF_BIT, _MIXED_BIT = np.uint64(1 << 63), np.uint64(1 << 62)
+
+
+@dataclass(frozen=True)
+class Votes:
+    """Sums over some trees for consecutive rows of a bucket, and how many of the trees did not see each; the
+    rows' numbers in the data and their targets."""
+
+    numbers: npt.NDArray[np.uint32]
+    targets: npt.NDArray[np.float64]
+    sums: npt.NDArray[np.int64]
+    trees: npt.NDArray[np.uint32]
+    core: _core.Oob
+
+
+@dataclass(frozen=True)
+class OobRows:
+    """The mean over the trees for consecutive rows; NaN for a row that every tree has seen."""
+
+    mean: npt.NDArray[np.float64]
+    targets: npt.NDArray[np.float64]
+    first: int  # number of the first row
+    of: int  # rows that there are
+
+
+def rows_of_votes(outputs: int) -> int:
+    """Rows of a bucket whose votes are added up at a time."""
+    return max(1, _VOTES_BYTES // (8 * outputs + 16))
+
+
+def fewest_rows_of_means(n_rows: int) -> int:
+    """Rows whose votes are added up over all entries at a time, if memory is short."""
+    return min(n_rows, _FEWEST_ROWS)
+
+
+class OutOfBag(ABC):
+    """Adds up what buckets say while they are grown."""
+
+    def __init__(self, n_rows: int, plan: Plan) -> None:
+        self._n_rows = n_rows
+        self._plan = plan
+        self._outputs = plan.n_classes or 1
+        self._scale = _UNIT / plan.target_scale
+
+    def votes(self, numbers: npt.NDArray[np.uint32], targets: npt.NDArray[np.float64]) -> Votes:
+        """Room for what trees say of these rows."""
+        n, plan = len(numbers), self._plan
+        sums, trees = np.zeros((n, self._outputs), dtype=np.int64), np.zeros(n, dtype=np.uint32)
+        core = _core.Oob(sums, trees, self._scale, plan.target_offset, plan.hard_votes)
+        return Votes(numbers, targets, sums, trees, core)
+
+    def ranges(self, n: int) -> Iterator[slice]:
+        """Rows of a bucket of n rows whose votes are added up together."""
+        for first in range(0, n, rows_of_votes(self._outputs)):
+            yield slice(first, min(first + rows_of_votes(self._outputs), n))
+
+    @abstractmethod
+    def add(self, top: int, bucket: int, trees: range, n_rows: int, votes: Iterable[Votes]) -> None:
+        """What these trees of a bucket say of its n_rows rows, in order, some at a time."""
+
+    def sync(self) -> None:  # noqa: B027 - memory does not outlive the process
+        """Make sure that all votes added outlive the process."""
+
+    @abstractmethod
+    def means(self) -> Iterator[OobRows]:
+        """All rows in order, some at a time."""
+
+    def _mean(self, sums: npt.NDArray[np.int64], trees: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]:
+        seen_by = np.where(trees == 0, np.nan, trees)[:, None]
+        return sums / (seen_by * self._scale) + self._plan.target_offset
+
+
+class OobInMemory(OutOfBag):
+    def __init__(self, n_rows: int, plan: Plan) -> None:
+        super().__init__(n_rows, plan)
+        self._sums = np.zeros((n_rows, self._outputs), dtype=np.int64)
+        self._trees = np.zeros(n_rows, dtype=np.uint32)
+        self._targets = np.zeros(n_rows)
+        self._lock = threading.Lock()
+
+    def add(self, top: int, bucket: int, trees: range, n_rows: int, votes: Iterable[Votes]) -> None:
+        for some in votes:
+            with self._lock:  # buckets of other top trees have the same rows
+                self._sums[some.numbers] += some.sums
+                self._trees[some.numbers] += some.trees
+                self._targets[some.numbers] = some.targets
+
+    def means(self) -> Iterator[OobRows]:
+        for part in self.ranges(self._n_rows):
+            mean = self._mean(self._sums[part], self._trees[part])
+            yield OobRows(mean, self._targets[part], part.start, self._n_rows)
+
+    def add_rows_outside(self, sampled: Sampled, forest: Forest, progress: StageProgress) -> None:
+        """Add the rows outside each tree's subset: they are in no bucket, so growing did not meet them."""
+        samples = [sampled.top_sample(self._plan, tree) for tree in range(forest.n_trees)]
+        reading = Pass(sampled.rows, Place(), sampled.trail)
+        step = max(1, _VOTES_BYTES // (8 * (forest.n_trees + 4 * self._outputs)))
+        for chunk, _ in reading.chunks(self._plan.chunk_size):
+            for first in range(0, chunk.rows, step):
+                self._add_outside(chunk, slice(first, min(first + step, chunk.rows)), samples, forest)
+            progress.advance(chunk.rows)
+        if sampled.rows.checked:
+            reading.compare(sampled.end)
+
+    def _add_outside(
+        self, chunk: Chunk, part: slice, samples: list[npt.NDArray[np.uint32]], forest: Forest
+    ) -> None:
+        """Some rows of a chunk: those that are outside the subset of each tree."""
+        first, n = chunk.first_row + part.start, part.stop - part.start
+        leaves = np.empty((n, forest.n_trees), dtype=np.int64)
+        with forest.unchanged():  # `apply` checks the trees that are then read
+            forest.apply(chunk.x[part].astype(np.float32, copy=False), True, False, leaves)
+            for tree, sample in enumerate(samples):
+                seen = sample[slice(*np.searchsorted(sample, (first, first + n)))]
+                outside = np.ones(n, dtype=bool)
+                outside[seen - first] = False
+                nodes = forest.nodes[int(forest.node_start[tree]) + leaves[outside, tree]]
+                rows = first + np.flatnonzero(outside)
+                values = self._values(nodes, forest, tree) * self._scale
+                self._sums[rows] += np.rint(values).astype(np.int64)
+                self._trees[rows] += np.uint32(1)
+        self._targets[first : first + n] = chunk.targets[part]
+
+    def _values(self, nodes: npt.NDArray[np.uint64], forest: Forest, tree: int) -> npt.NDArray[np.float64]:
+        """What leaves say: a value, or the share of each class."""
+        if not self._plan.classification:
+            return ((nodes << np.uint64(1)).view(np.float64) - self._plan.target_offset)[:, None]
+        payload = nodes & ~_LEAF_BIT
+        mixed = (payload & _MIXED_BIT) != 0
+        shares = np.zeros((len(nodes), self._plan.n_classes))
+        shares[~mixed, payload[~mixed].astype(np.intp)] = 1.0
+        table = forest.table.reshape(-1, self._plan.n_classes)[int(forest.table_start[tree]) :]
+        shares[mixed] = table[(payload[mixed] & ~_MIXED_BIT).astype(np.intp)]
+        if self._plan.hard_votes:
+            return np.eye(self._plan.n_classes)[shares.argmax(axis=1)]
+        return shares
+
+
+class OobOnDisk(OutOfBag):
+    """Each bucket's votes are logged in the order of its rows, then added up over all entries, some rows of
+    the data at a time."""
+
+    def __init__(self, n_rows: int, plan: Plan, space: Workspace, most_bytes: int) -> None:
+        super().__init__(n_rows, plan)
+        self._row_bytes = 8 * self._outputs + 16  # number, trees, target, sums
+        self.log = TaskLog(space, "oob.log")
+        self._entries = EntryTable(self.log.entries())  # of an interrupted fit
+        self.taken_up = self.log.size  # what lies before was written by another process
+        rows = most_bytes // (MEANS_COPIES * self._row_bytes)
+        self._range = min(max(1, n_rows), max(_FEWEST_ROWS, rows))  # rows added up at a time
+
+    def add(self, top: int, bucket: int, trees: range, n_rows: int, votes: Iterable[Votes]) -> None:
+        packed: Iterable[npt.NDArray[np.uint8]] = map(self._packed, votes)
+        size = n_rows * self._row_bytes
+        if size <= VOTES_HELD:  # made before the log is locked
+            packed = list(packed)
+        self._entries.append(self.log.append(top, bucket, trees.start, len(trees), packed, size))
+
+    def _packed(self, votes: Votes) -> npt.NDArray[np.uint8]:
+        packed = np.empty((len(votes.trees), self._row_bytes), dtype=np.uint8)
+        packed[:, :4] = votes.numbers.view(np.uint8).reshape(-1, 4)
+        packed[:, 4:8] = votes.trees.view(np.uint8).reshape(-1, 4)
+        packed[:, 8:16] = votes.targets.view(np.uint8).reshape(-1, 8)
+        packed[:, 16:] = votes.sums.view(np.uint8).reshape(len(packed), -1)
+        return packed.reshape(-1)
+
+    def sync(self) -> None:
+        self.log.sync()
+
+    def means(self) -> Iterator[OobRows]:
+        votes = 0
+        for entry in self._entries:
+            self.log.check(entry)
+            if entry.offset < self.taken_up:
+                self._check_rows(entry)
+            votes += entry.size // self._row_bytes * entry.trees
+        if votes != self._n_rows * self._plan.n_estimators:
+            raise self.log.damaged(0, "votes of an earlier run are missing")
+        done = np.zeros(len(self._entries), dtype=np.uint32)  # rows of each entry that are added up
+        for first in range(0, self._n_rows, self._range):
+            last = min(first + self._range, self._n_rows)
+            sums = np.zeros((last - first, self._outputs), dtype=np.int64)
+            trees, targets = np.zeros(last - first, dtype=np.uint32), np.zeros(last - first)
+            for i, entry in enumerate(self._entries):
+                for packed in self._rows_before(entry, int(done[i]), last):
+                    done[i] += len(packed)
+                    places = _numbers(packed) - np.uint32(first)
+                    trees[places] += np.ascontiguousarray(packed[:, 4:8]).view(np.uint32)[:, 0]
+                    targets[places] = np.ascontiguousarray(packed[:, 8:16]).view(np.float64)[:, 0]
+                    sums[places] += np.ascontiguousarray(packed[:, 16:]).view(np.int64)
+            yield OobRows(self._mean(sums, trees), targets, first, self._n_rows)
+
+    def runs(self) -> set[Run]:
+        """The trees that have their votes, as they were grown together."""
+        return {entry.run for entry in self._entries}
+
+    def keep(self, runs: set[Run] | None) -> None:
+        """Forget votes of all other trees: a later fit may have grown them again."""
+        if runs is None:
+            return
+        newest = {entry.run: entry for entry in self._entries if entry.run in runs}
+        self._entries = EntryTable(newest.values())
+
+    def _check_rows(self, entry: Entry) -> None:
+        """Refuse rows that there are not; those of an interrupted fit were written by another process."""
+        before = -1
+        if entry.size % self._row_bytes:
+            raise self.log.damaged(entry.offset, "these are no votes")
+        for packed in self._parts(entry, 0):
+            rows = _numbers(packed).astype(np.int64)
+            trees = np.ascontiguousarray(packed[:, 4:8]).view(np.uint32)[:, 0]
+            rising = rows[0] > before and bool((np.diff(rows) > 0).all()) and rows[-1] < self._n_rows
+            if not rising or trees.max() > entry.trees:
+                raise self.log.damaged(entry.offset, "these are no votes on its rows")
+            before = int(rows[-1])
+
+    def _rows_before(self, entry: Entry, first: int, end: int) -> Iterator[npt.NDArray[np.uint8]]:
+        """An entry's rows from its row `first` on whose numbers are below `end`, some at a time."""
+        for packed in self._parts(entry, first):
+            below = int(np.searchsorted(_numbers(packed), end))
+            if below:
+                yield packed[:below]
+            if below < len(packed):
+                return
+
+    def _parts(self, entry: Entry, first: int) -> Iterator[npt.NDArray[np.uint8]]:
+        """An entry's rows from its row `first` on, some at a time."""
+        n, step = entry.size // self._row_bytes, max(1, _READ_BYTES // self._row_bytes)
+        for at in range(first, n, step):
+            packed = np.empty((min(step, n - at), self._row_bytes), dtype=np.uint8)
+            self.log.read(entry.offset + at * self._row_bytes, packed.reshape(-1))
+            yield packed
+
+
+def _numbers(packed: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
+    return np.ascontiguousarray(packed[:, :4]).view(np.uint32)[:, 0]

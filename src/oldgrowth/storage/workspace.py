@@ -1,0 +1,297 @@
+"""The directory in which a fit keeps what does not fit memory.
+
+It is private to one process, locked while in use, and gone when the fit ends. A directory that a killed
+process left behind is known by its marker and its free lock, and removed by the next fit. All bytes that go
+to disk before the model does go through `SpillFile.append` and `Workspace.replace`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+
+from .. import _core
+from ..errors import (
+    CheckpointError,
+    DamagedBlockError,
+    DamagedCheckpointError,
+    SharedCheckpointError,
+    SpillDirectoryError,
+    SpillFullError,
+    SpillLimitError,
+)
+from ..messages.counts import warn
+from ..messages.warnings import LeftoverWarning
+from ..system.signals import uninterrupted
+from . import fit_directory
+from .spill_file import OpenFiles, SpillFile
+
+_PREFIX = "oldgrowth-spill-"
+
+
+class Workspace:
+    """A locked directory of spill files and small files that are replaced as a whole."""
+
+    def __init__(self, path: Path, lock: int, lasting: bool, named: Path | None = None) -> None:
+        self.path = path
+        self.named = path if named is None else named  # as the person knows it
+        self.lasting = lasting  # outlives an interrupted fit
+        self._lock = lock
+        self._files: dict[str, SpillFile] = {}
+        self._nameless: list[SpillFile] = []
+        self._opening = threading.Lock()
+        self.open_files = OpenFiles()
+        self._unsynced_names = False
+        self.bytes_written = self.bytes_read = 0
+        self.stop = _core.Stop()  # set: nothing more is written
+        self.limit: int | None = None  # on the bytes of all files together
+        self._counting = threading.Lock()
+        self._on_disk = self.used()  # of an interrupted fit
+
+    def file(self, name: str) -> SpillFile:
+        """The spill file of this name."""
+        with self._opening:
+            if name not in self._files:
+                if self.has(name):
+                    self.refuse_foreign(self.path / name)
+                else:
+                    self._unsynced_names = True
+                self._files[name] = SpillFile(self, self.path / name)
+            return self._files[name]
+
+    def refuse_foreign(self, path: Path) -> None:
+        """Refuse what no fit makes, such as a second name of a file that is elsewhere, too."""
+        found = os.lstat(path)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1 or found.st_uid != os.geteuid():
+            raise CheckpointError(self.named, f"{path} was not made by a fit")
+        if found.st_mode & 0o022:
+            mode = stat.S_IMODE(found.st_mode)
+            raise SharedCheckpointError(self.named, path, f"other users can write to it (mode {mode:o})")
+
+    def nameless(self) -> SpillFile:
+        """A file that is gone when nobody uses it any more."""
+        try:
+            try:
+                descriptor, path = tempfile.mkstemp(prefix="nameless-", dir=self.path)
+            except FileNotFoundError:  # the directory was removed: what is trained is worth another place
+                descriptor, path = tempfile.mkstemp(prefix="nameless-", dir=nearest_existing(self.path))
+            with suppress(OSError):  # it is removed with the directory
+                os.unlink(path)
+        except OSError as error:
+            raise self.write_failed(error, self.path, 0) from error
+        self._nameless.append(SpillFile(self, Path(path), descriptor))  # to be closed if the fit fails
+        return self._nameless[-1]
+
+    def remove(self, name: str) -> None:
+        """A file that is not needed any more; what cannot be removed now is tried again in the end."""
+        if name in self._files:
+            self._files.pop(name).remove()
+        else:
+            with suppress(OSError):
+                size = self._size(name)
+                (self.path / name).unlink(missing_ok=True)
+                self.give_back(size)
+
+    def _size(self, name: str) -> int:
+        """Bytes of a file, if it is there."""
+        try:
+            return os.lstat(self.path / name).st_size
+        except FileNotFoundError:
+            return 0
+
+    def has(self, name: str) -> bool:
+        return os.path.lexists(self.path / name)
+
+    def names(self) -> list[str]:
+        """Of all files that the fit made here."""
+        return fit_directory.made_by_fit(self.path)
+
+    def read(self, name: str) -> bytes:
+        """A small file as a whole."""
+        path = self.path / name
+        try:
+            self.refuse_foreign(path)
+            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+                return file.read()
+        except OSError as error:
+            raise SpillDirectoryError(f"{path} could not be read: {error.strerror}.") from error
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Write a small file whole or not at all, also if the machine fails."""
+        temporary = self.path / f"{name}.new"
+        self.take(len(data))
+        try:
+            before = self._size(name)
+            if os.path.lexists(temporary):  # never written to: it may be another file's second name
+                temporary.unlink()
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            with os.fdopen(os.open(temporary, flags, 0o600), "wb") as out:
+                out.write(data)
+                out.flush()
+                os.fsync(out.fileno())
+            os.replace(temporary, self.path / name)
+            fit_directory.sync_directory(self.path)
+        except OSError as error:
+            self.give_back(len(data))
+            raise self.write_failed(error, temporary, len(data)) from error
+        self.give_back(before)
+        self.bytes_written += len(data)
+
+    def sync_new_files(self) -> None:
+        """Make sure that the names of files made since the last time outlive a power cut."""
+        if self.lasting and self._unsynced_names:
+            self.sync_names([self.path])
+            self._unsynced_names = False
+
+    def sync_names(self, directories: Iterable[Path]) -> None:
+        """Make sure that what was made in these directories outlives a power cut."""
+        for path in directories:
+            try:
+                fit_directory.sync_directory(path)
+            except OSError as error:
+                raise self.write_failed(error, path, 0) from error
+
+    def take(self, n_bytes: int) -> None:
+        """Room on disk for what is written next; refused beyond the limit."""
+        with self._counting:
+            if self.limit is not None and self._on_disk + n_bytes > self.limit:
+                raise SpillLimitError(self.path, self.limit, self._on_disk, n_bytes)
+            self._on_disk += n_bytes
+
+    def give_back(self, n_bytes: int) -> None:
+        """Room on disk that was taken and is not needed."""
+        with self._counting:
+            self._on_disk -= n_bytes
+
+    def used(self) -> int:
+        """Bytes of all files on disk now."""
+        total = sum(file.size for file in self._nameless)
+        with suppress(OSError):  # the directory was removed, or cannot be read
+            for entry in os.scandir(self.path):
+                with suppress(FileNotFoundError):  # removed by another thread
+                    total += entry.stat(follow_symlinks=False).st_size
+        return total
+
+    def free(self) -> int:
+        """Bytes that are free on the disk, if it tells."""
+        try:
+            return shutil.disk_usage(nearest_existing(self.path)).free
+        except OSError:
+            return 0
+
+    def write_failed(self, error: OSError, path: Path, wanted: int) -> Exception:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            return SpillFullError(self.path, wanted, self.used(), self.free())
+        if not self.path.is_dir():
+            return SpillDirectoryError(f"{self.path} was removed while the fit used it.")
+        return SpillDirectoryError(f"{path} could not be written: {error.strerror}.")
+
+    def damaged(self, path: Path, offset: int, wrong: str) -> Exception:
+        """What was read back is not what was written."""
+        if self.lasting:
+            return DamagedCheckpointError(path, f"{wrong} (at byte {offset:,})", self.path)
+        return DamagedBlockError(path, offset, wrong)
+
+    def close(self, finished: bool) -> None:
+        """Release the directory; it stays only if it is to be taken up again.
+
+        Whatever fails here, a fit that is finished is kept, and the error of one that failed is the one seen.
+        """
+        with uninterrupted():
+            self._close(finished)
+
+    def _close(self, finished: bool) -> None:
+        for file in self._nameless:
+            file.close()
+        self.open_files.close_all()
+        try:
+            if finished or not self.lasting or not self.names():
+                fit_directory.clear(self.path)
+        except FileNotFoundError:
+            pass  # the directory was removed by somebody else
+        except OSError as error:
+            _tell_of_leftovers(self.path, error)
+        finally:
+            with suppress(OSError):
+                os.close(self._lock)
+
+
+@contextmanager
+def spill_space(spill_dir: Path | None, demo: bool = False) -> Iterator[Workspace]:
+    """A new private directory in `spill_dir`, or in the system's place for temporary files."""
+    parent = Path(tempfile.gettempdir()) if spill_dir is None else spill_dir
+    space = None
+    try:
+        with uninterrupted():
+            space = _new_space(parent, demo)
+        yield space
+    finally:
+        if space is not None:
+            space.close(finished=True)
+
+
+def _new_space(parent: Path, demo: bool) -> Workspace:
+    path = None
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        reclaim(parent)
+        path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))  # readable by its owner alone
+        lock = fit_directory.take(path, demo)
+    except OSError as error:
+        if path is not None:
+            fit_directory.discard(path)
+        raise SpillDirectoryError(
+            f"spill_dir={str(parent)!r} cannot be used: {error.strerror}. "
+            "Choose a directory that can be written to."
+        ) from error
+    assert lock is not None
+    return Workspace(path, lock, lasting=False)
+
+
+def reclaim(parent: Path) -> int:
+    """Remove what killed fits left here, known by their markers; returns how many directories."""
+    removed = 0
+    for entry in os.scandir(parent):
+        if not entry.name.startswith(_PREFIX) or not entry.is_dir(follow_symlinks=False):
+            continue
+        path = Path(entry.path)
+        with suppress(OSError):  # another process may be faster, or it is not ours to remove
+            if fit_directory.others_can_write(path) or not fit_directory.is_marked(path):
+                continue
+            lock = fit_directory.take(path)
+            if lock is None:
+                continue
+            try:
+                fit_directory.clear(path)
+            finally:
+                os.close(lock)
+            removed += 1
+    return removed
+
+
+def nearest_existing(path: Path) -> Path:
+    """The directory, or the nearest one above it that exists."""
+    path = path.absolute()
+    while not path.exists():
+        path = path.parent
+    return path
+
+
+def _tell_of_leftovers(path: Path, error: OSError) -> None:
+    """Warn, unless a warning is an error and would hide the one that a fit ends with."""
+    what = (
+        f"{error.filename or path} could not be removed: {error.strerror}. The forest is not affected, but "
+        f"files of the fit are left in {path}: remove them."
+    )
+    failed = error.__context__
+    if failed is not None:
+        failed.add_note(what)
+    with suppress(LeftoverWarning) if failed is not None else nullcontext():
+        warn(what, LeftoverWarning)

@@ -1,0 +1,1 @@
+"""The machine: memory, limits, signals, threads, files that are replaced whole."""

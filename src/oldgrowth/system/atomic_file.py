@@ -1,0 +1,196 @@
+"""Files that appear whole or not at all: temporary name, fsync, rename."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import io
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from .. import _core
+from ..errors import OutputError
+from ..messages.counts import warn
+from ..messages.warnings import LeftoverWarning
+from .signals import ended_by_signals
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_STEM_BYTES = 180
+_PART = re.compile(r"(?P<stem>.+)\.(?P<token>[0-9a-f]{8})-(?P<seal>[0-9a-f]{8})\.part", re.DOTALL)
+_KINDS = {
+    stat.S_ISDIR: "a directory",
+    stat.S_ISCHR: "a device",
+    stat.S_ISBLK: "a device",
+    stat.S_ISFIFO: "a pipe",
+    stat.S_ISSOCK: "a socket",
+}
+
+
+@contextlib.contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which gets its name when the block ends well; otherwise nothing is left of it."""
+    with ended_by_signals():
+        yield from _new_file(path)
+
+
+def check_replaceable(path: Path) -> Path:
+    """Where a file of this name is: a link is followed. Only a regular file may be there already."""
+    final = Path(os.path.realpath(path))
+    try:
+        mode = os.lstat(final).st_mode
+    except OSError:
+        return final  # nothing is there, or writing will say what is wrong
+    if not stat.S_ISREG(mode):
+        kind = next((name for is_kind, name in _KINDS.items() if is_kind(mode)), "something else")
+        raise OutputError(path, kind)
+    return final
+
+
+def _new_file(path: Path) -> Iterator[BinaryIO]:
+    final = check_replaceable(path)
+    name = ""
+    try:
+        _reclaim(final.parent)
+        name, handle = _open_part(final)
+        with io.BufferedRandom(_NamedFile(handle, path)) as file:
+            yield file
+            _sync(file)
+            check_replaceable(path)
+            os.replace(name, final)
+            name = ""
+        _sync_directory(final.parent)
+    except OSError as error:
+        # The person knows the final name, not the temporary one; what the block reads has names of its own.
+        if isinstance(error, OutputError):
+            raise
+        if error.errno in _FULL or not name or error.filename == name or isinstance(error, _SyncError):
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
+    finally:
+        if name:
+            _discard(Path(name))
+
+
+def _open_part(final: Path) -> tuple[str, int]:
+    """A new file beside the final one, with the rights of the file it will replace, or the usual ones.
+
+    It is locked while it is written: one that is not was left behind by a process that was killed.
+    """
+    while True:
+        stem = os.fsdecode(os.fsencode(final.name)[:_STEM_BYTES])  # short enough, whatever the name
+        token = secrets.token_hex(4)
+        name = str(final.with_name(f"{stem}.{token}-{_seal(stem, token)}.part"))
+        try:
+            handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        except FileExistsError:
+            continue
+        if not _lock(handle) or not _is_at(handle, name):  # another process takes it for left behind
+            os.close(handle)
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            continue
+        with contextlib.suppress(OSError):
+            os.fchmod(handle, os.stat(final).st_mode & 0o777)
+        return name, handle
+
+
+class _NamedFile(io.FileIO):
+    """Names the file in what goes wrong with it."""
+
+    def __init__(self, handle: int, path: Path) -> None:
+        super().__init__(handle, "r+")
+        self._path = path
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
+
+
+def _discard(part: Path) -> None:
+    """Remove what was begun; whatever that meets, the error that is seen is the one that led here."""
+    for last in (False, True):
+        try:
+            part.unlink(missing_ok=True)
+            return
+        except OSError as error:
+            if last:
+                what = f"{part} could not be removed: {error.strerror}. It holds nothing whole: remove it."
+                with contextlib.suppress(LeftoverWarning):
+                    warn(what, LeftoverWarning)
+
+
+def _seal(stem: str, token: str) -> str:
+    """Tells the name of a temporary file of ours from one that looks like it."""
+    sealed = np.frombuffer(os.fsencode(f"oldgrowth {stem} {token}"), dtype=np.uint8)
+    return f"{_core.crc32c(sealed):08x}"
+
+
+def _lock(handle: int) -> bool:
+    """False if another process has the lock; some file systems have none, and there nothing is reclaimed."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def _is_at(handle: int, name: str) -> bool:
+    with contextlib.suppress(OSError):
+        return os.path.samestat(os.fstat(handle), os.lstat(name))
+    return False
+
+
+def _reclaim(directory: Path) -> None:
+    """Remove temporary files of ours that were left behind by processes that were killed."""
+    with contextlib.suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            found = _PART.fullmatch(entry.name)
+            if found is not None and found["seal"] == _seal(found["stem"], found["token"]):
+                with contextlib.suppress(OSError):
+                    _remove_unlocked(entry.path)
+
+
+def _remove_unlocked(name: str) -> None:
+    handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(handle)
+        if stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid() and status.st_nlink == 1:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises while another process writes it
+            if _is_at(handle, name):
+                os.unlink(name)
+    finally:
+        os.close(handle)
+
+
+class _SyncError(OSError):
+    pass
+
+
+def _sync(file: BinaryIO) -> None:
+    try:
+        file.flush()
+        os.fsync(file.fileno())
+    except OSError as error:
+        raise _SyncError(error.errno, error.strerror) from error
+
+
+def _sync_directory(path: Path) -> None:
+    """So that the new name survives a power cut, on systems that let a directory be synced."""
+    with contextlib.suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,64 @@
+"""What a fit may take: the limits on memory and disk as the caller gave them."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..checks import one_of, path_of
+from ..storage.workspace import nearest_existing
+from .control_groups import is_memory
+from .memory import auto_room, memory_limit_of, resident_memory, size_of
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the caller allows, and what the process had when the fit began."""
+
+    store: str
+    memory: int
+    memory_given: bool
+    resident: int
+    spill_dir: Path | None
+    spill_limit: int | None
+    checkpoint_dir: Path | None
+    spills_to_memory: bool = False  # the files of the directory are memory, too
+
+    @property
+    def directory(self) -> Path:
+        """Where files go."""
+        return self.checkpoint_dir or _directory(self.spill_dir)
+
+
+def limits_of(params: dict[str, Any]) -> Limits:
+    store = one_of("store", params.get("store", "auto"), ("auto", "memory", "disk"))
+    names = ("spill_dir", "checkpoint_dir")
+    paths = [None if params[name] is None else path_of(name, params[name]) for name in names]
+    given = params.get("spill_limit", "auto")
+    spill_limit = None
+    if not (isinstance(given, str) and given == "auto"):
+        spill_limit = size_of(
+            "spill_limit", given, shutil.disk_usage(nearest_existing(_directory(paths[0]))).total
+        )
+    memory = params["memory_limit"]
+    auto = isinstance(memory, str) and memory == "auto"
+    limits = Limits(
+        store, memory_limit_of(memory), not auto, resident_memory(), paths[0], spill_limit, paths[1]
+    )
+    return _shared_with_files(limits) if is_memory(nearest_existing(limits.directory)) else limits
+
+
+def _shared_with_files(limits: Limits) -> Limits:
+    """The same, if what is spilled is in memory too: files get what the process leaves, or half of the whole
+    if no limit was given."""
+    memory = limits.memory if limits.memory_given else limits.resident + auto_room() // 2
+    left = max(0, auto_room() - max(0, memory - limits.resident))
+    spill_limit = left if limits.spill_limit is None else min(left, limits.spill_limit)
+    return replace(limits, memory=memory, spill_limit=spill_limit, spills_to_memory=True)
+
+
+def _directory(spill_dir: Path | None) -> Path:
+    return Path(tempfile.gettempdir()) if spill_dir is None else spill_dir
