@@ -9,7 +9,7 @@ import numpy as np
 from helpers import make_data
 from oldgrowth import RandomForestClassifier, SubsetForestClassifier
 from oldgrowth.fitting.distribute import distribute
-from oldgrowth.fitting.sample import Sampled, sample
+from oldgrowth.fitting.sample import sample
 from oldgrowth.fitting.top_trees import TopTree, grow_top_trees
 from oldgrowth.plan import Plan
 from oldgrowth.planning.planner import Planner
@@ -17,6 +17,7 @@ from oldgrowth.reporting.progress import StageProgress
 from oldgrowth.rows.array_rows import ArrayRows
 from oldgrowth.rows.data_summary import FactFinder
 from oldgrowth.storage.bucket_store import MemoryStore
+from oldgrowth.storage.sampled import Sampled
 from oldgrowth.system.threads import Workers
 
 PROGRESS = StageProgress("test", 1)

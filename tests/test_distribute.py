@@ -12,11 +12,12 @@ from oldgrowth import _core
 from oldgrowth.errors import ChangedDataError, ChangedSourceError
 from oldgrowth.fitting.distribute import distribute
 from oldgrowth.fitting.resplit import split_large_buckets
-from oldgrowth.fitting.sample import Sampled, sample
+from oldgrowth.fitting.sample import sample
 from oldgrowth.plan import Plan
 from oldgrowth.rows.array_rows import ArrayRows
 from oldgrowth.storage.bucket_store import BucketStore, MemoryStore
 from oldgrowth.storage.disk_store import DiskStore
+from oldgrowth.storage.sampled import Sampled
 from oldgrowth.storage.workspace import Workspace, spill_space
 from stages import PROGRESS, all_values, pool, small_data, small_plan, through_top_trees
 

@@ -19,8 +19,8 @@ from ..plan import Plan
 from ..reporting.progress import StageProgress
 from ..rows.training_rows import Chunk, Pass, Place, read_ahead
 from ..storage.bucket_store import BucketStore
+from ..storage.sampled import Sampled
 from ..system.threads import Workers
-from .sample import Sampled
 from .top_trees import TopTree
 
 # Called when all rows up to a place are in the store, with the rows of each class so far.

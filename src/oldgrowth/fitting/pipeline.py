@@ -36,6 +36,7 @@ from ..storage.bucket_store import MemoryStore
 from ..storage.fit_workspace import Space
 from ..storage.grown_trees import GrownTrees, TreesInMemory, TreesOnDisk
 from ..storage.leaf_buckets import LeafMemory
+from ..storage.sampled import Sampled
 from ..storage.votes import OobInMemory, OobOnDisk, OobRows, OutOfBag
 from ..system.limits import Limits
 from ..system.memory import return_memory_when_freed
@@ -45,7 +46,7 @@ from .distribute import distribute
 from .grow import grow
 from .resplit import split_large_buckets
 from .rounds import Round, as_begun, distribute_round
-from .sample import Sampled, sample
+from .sample import sample
 from .subsets import SubsetStore
 from .top_trees import TopTree, grow_top_trees
 

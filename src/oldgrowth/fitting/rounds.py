@@ -19,11 +19,11 @@ from ..rows.training_rows import Place
 from ..storage.checkpoint import Checkpoint
 from ..storage.disk_store import DiskStore
 from ..storage.grown_trees import GrownTrees
+from ..storage.sampled import Sampled
 from ..storage.workspace import Workspace
 from ..system.threads import Workers
 from .distribute import distribute
 from .resplit import split_large_buckets
-from .sample import Sampled
 from .top_trees import TopTree, checked_top_tree
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -14,53 +13,21 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..datasets.base import FloatsOrBytes
-from ..errors import ChangedDataError, DataError
+from ..errors import DataError
 from ..plan import Plan
 from ..reporting.progress import StageProgress
-from ..rows.data_summary import FactFinder, Facts
+from ..rows.data_summary import FactFinder
 from ..rows.id_columns import IdFinder
-from ..rows.training_rows import Chunk, Pass, Place, Taken, Trail, TrainingRows, read_ahead
+from ..rows.training_rows import Chunk, Pass, Place, Trail, TrainingRows, read_ahead
 from ..storage.candidate_rows import KeptRows
 from ..storage.checkpoint import Checkpoint
 from ..storage.fit_workspace import Space
+from ..storage.sampled import Sampled
 from .sample_state import check_memory
 
 _STATE = "sample"
 _SAVE_EVERY_SECONDS = 5.0
 _LOOK_EVERY_CHUNKS = 64
-# Values that are made floats at a time.
-_FLOATS_AT_A_TIME = 2**20
-
-
-def floats_at_a_time(n_features: int) -> int:
-    """Rows of so many features that are made floats at a time."""
-    return max(64, min(65_536, _FLOATS_AT_A_TIME // n_features))
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """What the first pass found: the facts, a codec for all rows, and where it ended."""
-
-    rows: TrainingRows
-    facts: Facts
-    codec: _core.RowCodec
-    kept: KeptRows | None  # rows that may be in a top sample, if the source cannot be asked for them again
-    end: Place
-    trail: Trail  # of the first pass
-
-    def top_sample(self, plan: Plan, top: int) -> npt.NDArray[np.uint32]:
-        """The numbers of the rows that a top tree, or a tree on a subset, is grown on."""
-        return _core.draw_sample(plan.top_sample, plan.seed, top, self.facts.n_rows)
-
-    def take(self, rows: npt.NDArray[np.uint32]) -> Iterator[Taken]:
-        """Some rows of a top sample at a time."""
-        if self.kept is not None:
-            yield from self.kept.take(rows)
-            return
-        step = floats_at_a_time(self.rows.n_features)
-        for first in range(0, len(rows), step):
-            yield self.rows.take(rows[first : first + step])
 
 
 def sample(
@@ -204,34 +171,3 @@ def _chooser(rows: TrainingRows, plan: Plan) -> _Chooser:
         return _core.maybe_sampled(plan.top_sample, plan.seed, n_tops, chunk.first_row, chunk.rows, of)
 
     return choose
-
-
-def encode(
-    codec: _core.RowCodec,
-    x: FloatsOrBytes,
-    targets: npt.NDArray[np.float64],
-    first_row: int,
-    records: npt.NDArray[np.uint8] | None = None,
-    keys: npt.NDArray[np.uint64] | None = None,
-    where: str = "the data",
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint64]]:
-    """Rows as records, with a key for each that hashes its content; into the given arrays, or new ones."""
-    if records is None:
-        records = np.empty((len(x), codec.record_bytes), dtype=np.uint8)
-    if keys is None:
-        keys = np.empty(len(x), dtype=np.uint64)
-    if not codec.encode(x, (targets + 0.0).view(np.uint64), records, keys):
-        raise ChangedDataError(first_row, first_row + len(x) - 1, where)
-    return records, keys
-
-
-def decoded(
-    codec: _core.RowCodec, records: npt.NDArray[np.uint8], places: npt.NDArray[np.uint32]
-) -> Iterator[npt.NDArray[np.float32]]:
-    """The values of the records at these places, some rows at a time."""
-    step = floats_at_a_time(len(codec.widths))
-    for first in range(0, len(places), step):
-        part = places[first : first + step]
-        x = np.empty((len(part), len(codec.widths)), dtype=np.float32)
-        codec.decode(records, part, x)
-        yield x

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from .. import _core
 from ..plan import Plan
 from ..storage.leaf_buckets import RowPart
-from .sample import Sampled
+from ..storage.sampled import Sampled
 from .top_trees import SampleRows
 
 

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from .. import _core
 from ..plan import PART_ROWS, Plan
 from ..reporting.progress import StageProgress
+from ..rows.records import decoded, encode
 from ..storage.checkpoint import Checkpoint
+from ..storage.sampled import Sampled
 from ..system.threads import Workers
-from .sample import Sampled, decoded, encode
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from functools import cached_property
 
 from .. import _core
 from ..errors import MemoryLimitError
-from ..fitting.sample import floats_at_a_time
 from ..plan import Plan
+from ..rows.records import floats_at_a_time
 from ..rows.training_rows import TrainingRows
 from ..storage.disk_store import block_rows
 from ..storage.votes import MEANS_COPIES, VOTES_AT_WORK, fewest_rows_of_means

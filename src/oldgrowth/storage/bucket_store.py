@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..fitting.sample import Sampled, decoded, encode
 from ..plan import Plan
+from ..rows.records import decoded, encode
 from ..rows.training_rows import Chunk
 from .leaf_buckets import RowPart
+from .sampled import Sampled
 
 # Rows looked at at a time.
 _ROWS_AT_A_TIME = 65_536

@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..fitting.sample import Sampled, decoded, encode
 from ..plan import Plan
+from ..rows.records import decoded, encode
 from ..rows.training_rows import Chunk
 from .bucket_store import BucketStore, Router, unlike_first
 from .leaf_buckets import RowPart
+from .sampled import Sampled
 from .spill_file import SpillFile
 from .workspace import Workspace
 

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..fitting.sample import Sampled
 from ..forest.forest import Forest
 from ..plan import Plan
 from ..reporting.progress import StageProgress
 from ..rows.training_rows import Chunk, Pass, Place
+from .sampled import Sampled
 from .task_log import Entry, EntryTable, Run, TaskLog
 from .workspace import Workspace
 
