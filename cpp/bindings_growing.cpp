@@ -235,6 +235,8 @@ void bind_growing(nb::module_& m) {
       "right_shift", [](std::uint32_t n_features) { return 33 + NodeFormat(n_features).feature_bits; }, "n_features"_a,
       "Where in a node the offset of its right child begins.");
   m.attr("MAX_FEATURES") = kMaxFeatures;
+  m.attr("LEAF_BIT") = kLeafBit;
+  m.attr("MIXED_BIT") = kMixedBit;
 }
 
 }  // namespace oldgrowth

@@ -39,8 +39,7 @@ from ..rows.array_rows import ArrayRows
 from ..rows.class_codes import ScoredSpellings, class_numbers, numbers_of
 from ..rows.streamed_rows import StreamedRows
 from ..rows.training_rows import TrainingRows
-from ..storage.workspace import nearest_existing
-from ..system.limits import limits_of
+from ..system.limits import limits_of, nearest_existing
 from ..system.memory import check_memory_limit, memory_limit_of
 from ..system.resource_limits import clear_about_limits
 from .atomic_fit import whole_or_not_at_all

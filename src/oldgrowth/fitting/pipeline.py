@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..forest.forest import Assembled, Forest, assemble
+from ..forest.forest import Forest
 from ..messages.counts import warn
 from ..messages.warnings import SpillsToMemoryWarning
 from ..plan import Plan
@@ -42,12 +42,13 @@ from ..system.limits import Limits
 from ..system.memory import return_memory_when_freed
 from ..system.signals import ended_by_signals
 from ..system.threads import Workers, workers
+from .assemble import Assembled, assemble
 from .distribute import distribute
 from .grow import grow
 from .resplit import split_large_buckets
 from .rounds import Round, as_begun, distribute_round
 from .sample import sample
-from .subsets import SubsetStore
+from .subsets import SubsetStore, add_rows_outside
 from .top_trees import TopTree, grow_top_trees
 
 BucketSizes = list[npt.NDArray[np.int64]]
@@ -92,7 +93,7 @@ def fit_forest(
         workers(expected.n_jobs) as pool,
     ):
         space.stop, space.limit = pool.stop, limits.spill_limit
-        recorder.space = space
+        recorder.disk = lambda: space.opened
         checkpoint = space.checkpoint()
         begun = checkpoint.begin(planner.identity() | {"data": rows.fingerprint() if space.lasting else {}})
         if disk := largest_disk(first_pass, rows):
@@ -121,7 +122,7 @@ def fit_forest(
             recorder.say(f"needs about {disk}")
         with recorder.stage("top trees", plan.top_sample * len(plan.trees_of_tops(n))) as progress:
             tops = grow_top_trees(sampled, plan, pool, progress, space.checkpoint(), means.tops_at_once)
-        means = as_begun(with_rounds(means, model, tops), space.checkpoint())
+        means = as_begun(with_rounds(means, model, max(top.n_buckets for top in tops)), space.checkpoint())
         fitting = _Fitting(sampled, plan, means, space, pool, recorder, model)
         tops, bucket_sizes = fitting.grow_bottom_trees(tops)
         with recorder.stage("assemble", n) as progress:
@@ -248,7 +249,7 @@ class _Fitting:
         with self._recorder.stage("out of bag", self._n) as progress:
             if self._plan.subsets:
                 assert isinstance(self._oob, OobInMemory)
-                self._oob.add_rows_outside(self._sampled, forest, progress)
+                add_rows_outside(self._oob, self._sampled, self._plan, forest, progress)
             if isinstance(self._oob, OobOnDisk) and isinstance(self.trees, TreesOnDisk):
                 self._oob.keep(self.trees.runs)
             for part in self._oob.means():

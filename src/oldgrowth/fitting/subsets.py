@@ -8,9 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..forest.forest import Forest
+from ..forest.nodes import leaf_shares, leaf_values
 from ..plan import Plan
+from ..reporting.progress import StageProgress
+from ..rows.training_rows import Pass, Place
 from ..storage.leaf_buckets import RowPart
 from ..storage.sampled import Sampled
+from ..storage.votes import VOTES_BYTES, OobInMemory
 from .top_trees import SampleRows
 
 
@@ -42,3 +47,45 @@ class SubsetStore:
 
     def drop(self, top: int) -> None:
         """Nothing is held."""
+
+
+def add_rows_outside(
+    votes: OobInMemory, sampled: Sampled, plan: Plan, forest: Forest, progress: StageProgress
+) -> None:
+    """Add the rows outside each tree's subset: they are in no bucket, so growing did not meet them."""
+    samples = [sampled.top_sample(plan, tree) for tree in range(forest.n_trees)]
+    reading = Pass(sampled.rows, Place(), sampled.trail)
+    step = max(1, VOTES_BYTES // (8 * (forest.n_trees + 4 * max(1, plan.n_classes))))
+    for chunk, _ in reading.chunks(plan.chunk_size):
+        for first in range(0, chunk.rows, step):
+            x, at = chunk.x[first : first + step], chunk.first_row + first
+            _add_outside(votes, x.astype(np.float32, copy=False), at, samples, plan, forest)
+        votes.set_targets(chunk.first_row, chunk.targets)
+        progress.advance(chunk.rows)
+    if sampled.rows.checked:
+        reading.compare(sampled.end)
+
+
+def _add_outside(
+    votes: OobInMemory,
+    x: npt.NDArray[np.float32],
+    first: int,
+    samples: list[npt.NDArray[np.uint32]],
+    plan: Plan,
+    forest: Forest,
+) -> None:
+    """Some rows, from number `first` on: those that are outside the subset of each tree."""
+    leaves = np.empty((len(x), forest.n_trees), dtype=np.int64)
+    with forest.unchanged():  # `apply` checks the trees that are then read
+        forest.apply(x, True, False, leaves)
+        for tree, sample in enumerate(samples):
+            seen = sample[slice(*np.searchsorted(sample, (first, first + len(x))))]
+            outside = np.ones(len(x), dtype=bool)
+            outside[seen - first] = False
+            nodes = forest.nodes[int(forest.node_start[tree]) + leaves[outside, tree]]
+            if plan.classification:
+                table = forest.table.reshape(-1, plan.n_classes)
+                values = leaf_shares(nodes, table, int(forest.table_start[tree]), plan.hard_votes)
+            else:
+                values = (leaf_values(nodes) - plan.target_offset)[:, None]
+            votes.add_rows(first + np.flatnonzero(outside), values)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..forest.nodes import NodeFormat, bucket_leaves, is_leaf, payload
 from ..plan import PART_ROWS, Plan
 from ..reporting.progress import StageProgress
 from ..rows.records import decoded, encode
@@ -31,16 +32,17 @@ class TopTree:
 
     def grafted(self, bucket: int, tree: TopTree) -> TopTree:
         """This tree with another in place of a bucket; the buckets behind it move up."""
-        shift = np.uint64(_core.right_shift(len(self.importances)))
-        nodes, leaf_bit, more = self.nodes.copy(), np.uint64(2**63), np.uint64(tree.n_buckets - 1)
-        leaves = nodes >= leaf_bit
-        at = int(np.flatnonzero(nodes == leaf_bit + np.uint64(bucket))[0])
-        nodes[leaves & (nodes > leaf_bit + np.uint64(bucket))] += more
-        before = np.arange(at)[~leaves[:at]]
-        over = before[before + (nodes[before] >> shift).astype(np.intp) > at]
-        nodes[over] += np.uint64(len(tree.nodes) - 1) << shift
-        grafted = tree.nodes.copy()
-        grafted[grafted >= leaf_bit] += np.uint64(bucket)
+        nodes, grafted = self.nodes.copy(), tree.nodes.copy()
+        leaves, node_format = np.flatnonzero(is_leaf(nodes)), NodeFormat(len(self.importances))
+        buckets = payload(nodes[leaves])
+        at = int(leaves[buckets == bucket][0])
+        behind = buckets > bucket
+        nodes[leaves[behind]] = bucket_leaves(buckets[behind] + tree.n_buckets - 1)
+        before = np.flatnonzero(~is_leaf(nodes[:at]))
+        over = before[before + node_format.right(nodes[before]) > at]
+        nodes[over] = node_format.moved_right(nodes[over], len(tree.nodes) - 1)
+        own = is_leaf(grafted)
+        grafted[own] = bucket_leaves(payload(grafted[own]) + bucket)
         return TopTree(
             np.concatenate([nodes[:at], grafted, nodes[at + 1 :]]),
             np.concatenate(
@@ -66,8 +68,7 @@ def checked_top_tree(arrays: dict[str, npt.NDArray[Any]], n_features: int) -> To
 
 def only_bucket(n_features: int) -> TopTree:
     """The top tree of data that fit one bucket: a single leaf."""
-    leaf = np.array([2**63], dtype=np.uint64)
-    return TopTree(leaf, np.zeros(1, dtype=np.uint32), np.zeros(n_features))
+    return TopTree(bucket_leaves([0]), np.zeros(1, dtype=np.uint32), np.zeros(n_features))
 
 
 def grow_top_trees(

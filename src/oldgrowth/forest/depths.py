@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .forest import Forest
+from .nodes import NodeFormat, is_leaf, payload
 
-_LEAF_BIT = np.uint64(1 << 63)
 _NODES_AT_A_TIME = 1 << 22
 
 Ints = npt.NDArray[np.int64]
@@ -55,8 +55,7 @@ def _bucket_depths(forest: Forest) -> Ints:
     depths = np.zeros(int(forest.bucket_start[-1]), dtype=np.int64)
     roots = forest.top_start[:-1].astype(np.int64)
     for leaves, tops, depth in _levels(forest.top_nodes, forest.n_features, roots):
-        bucket = (forest.top_nodes[leaves] & ~_LEAF_BIT).astype(np.int64)
-        depths[forest.bucket_start[tops].astype(np.int64) + bucket] = depth
+        depths[forest.bucket_start[tops].astype(np.int64) + payload(forest.top_nodes[leaves])] = depth
     return depths
 
 
@@ -72,13 +71,13 @@ def _parts(starts: Ints) -> Iterator[tuple[int, int]]:
 
 def _levels(nodes: npt.NDArray[np.uint64], n_features: int, roots: Ints) -> Iterator[tuple[Ints, Ints, int]]:
     """For each depth: the places of the leaves there, and the numbers of the trees they belong to."""
-    shift = np.uint64(33 + max(1, (n_features - 1).bit_length()))
+    node_format = NodeFormat(n_features)
     at, trees, depth = roots, np.arange(len(roots)), 0
     while len(at):
         here = nodes[at]
-        leaf = here >= _LEAF_BIT
+        leaf = is_leaf(here)
         yield at[leaf], trees[leaf], depth
-        right = at[~leaf] + (here[~leaf] >> shift).astype(np.int64)
+        right = at[~leaf] + node_format.right(here[~leaf])
         at, trees = np.concatenate([at[~leaf] + 1, right]), np.tile(trees[~leaf], 2)
         depth += 1
 

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
 from .forest import Forest
-
-_LEAF_BIT = np.uint64(1 << 63)
+from .nodes import NodeFormat, is_leaf, payload, threshold
 
 Ints = npt.NDArray[np.int64]
 
@@ -32,11 +30,10 @@ class TreeLayout:
 def lay_out(forest: Forest, top: int) -> TreeLayout:
     """The layout of a top tree."""
     nodes = forest.top_nodes[int(forest.top_start[top]) : int(forest.top_start[top + 1])]
-    shift = _core.right_shift(forest.n_features)
-    leaf = nodes >= _LEAF_BIT
+    node_format, leaf = NodeFormat(forest.n_features), is_leaf(nodes)
     splits, leaves = np.flatnonzero(~leaf), np.flatnonzero(leaf)
     inner = nodes[splits]
-    right = splits + (inner >> np.uint64(shift)).astype(np.int64)
+    right = splits + node_format.right(inner)
     x, depth = np.zeros(len(nodes)), np.zeros(len(nodes), dtype=np.int64)
     x[leaves] = np.arange(len(leaves))
     # Children lie behind their parents: depths are known forwards, places backwards.
@@ -44,14 +41,13 @@ def lay_out(forest: Forest, top: int) -> TreeLayout:
         depth[[parent + 1, child]] = depth[parent] + 1
     for parent, child in zip(splits[::-1].tolist(), right[::-1].tolist(), strict=True):
         x[parent] = (x[parent + 1] + x[child]) / 2
-    feature_bits = np.uint64((1 << (shift - 33)) - 1)
     return TreeLayout(
         x=x,
         depth=depth,
         leaves=leaves,
-        bucket=(nodes[leaves] & ~_LEAF_BIT).astype(np.int64),
+        bucket=payload(nodes[leaves]),
         splits=splits,
-        feature=(inner >> np.uint64(32) & feature_bits).astype(np.int64),
-        threshold=(inner & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32),
+        feature=node_format.feature(inner),
+        threshold=threshold(inner),
         links=np.concatenate([np.stack([splits, splits + 1], axis=1), np.stack([splits, right], axis=1)]),
     )

@@ -14,12 +14,10 @@ import numpy.typing as npt
 
 from ..checks import hard_votes
 from .forest import Forest
+from .nodes import NodeFormat, is_leaf, leaf_shares, leaf_values, payload, threshold
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-
-_LEAF = np.uint64(1 << 63)
-_MIXED = np.uint64(1 << 62)
 
 
 @dataclass(frozen=True)
@@ -84,8 +82,8 @@ class _Plan:
     @classmethod
     def of(cls, forest: Forest, top: int) -> _Plan:
         nodes = forest.top_nodes[int(forest.top_start[top]) : int(forest.top_start[top + 1])]
-        leaves = np.flatnonzero(nodes & _LEAF)
-        buckets = (nodes[leaves] & ~_LEAF).astype(np.int64)
+        leaves = np.flatnonzero(is_leaf(nodes))
+        buckets = payload(nodes[leaves])
         return cls(nodes, leaves, int(forest.bottom_start[top]) + buckets * int(forest.trees_of_top[top]))
 
     def sizes(self, forest: Forest, tree: int) -> Ints:
@@ -101,47 +99,34 @@ def _join(forest: Forest, plan: _Plan, tree: int, hard: bool) -> WholeTree:
     place = np.cumsum(sizes) - sizes  # of each top node, or of the root of what takes its place
     n = int(sizes.sum())
     in_bottom = np.ones(n, dtype=bool)
-    inner_tops = np.flatnonzero(plan.nodes < _LEAF)
+    inner_tops = np.flatnonzero(~is_leaf(plan.nodes))
     in_bottom[place[inner_tops]] = False
     # A node in a bottom tree is as far from its place in the forest as the root of that tree.
     moved = np.repeat(forest.node_start[bottom].astype(np.int64) - place[plan.leaves], sizes[plan.leaves])
     nodes = np.empty(n, dtype=np.uint64)
     nodes[in_bottom] = forest.nodes[np.flatnonzero(in_bottom) + moved]
     nodes[place[inner_tops]] = plan.nodes[inner_tops]
-    bits = feature_bits(forest.n_features)
-    right = np.arange(n) + _right(nodes, bits)
-    right[place[inner_tops]] = place[inner_tops + _right(plan.nodes[inner_tops], bits)]
+    node_format = NodeFormat(forest.n_features)
+    right = np.arange(n) + np.where(is_leaf(nodes), 0, node_format.right(nodes))
+    right[place[inner_tops]] = place[inner_tops + node_format.right(plan.nodes[inner_tops])]
     table_row = np.zeros(n, dtype=np.int64)
     table_row[in_bottom] = np.repeat(forest.table_start[bottom].astype(np.int64), sizes[plan.leaves])
     return _decoded(forest, nodes, right, table_row, hard)
 
 
-def feature_bits(n_features: int) -> int:
-    return max(1, (n_features - 1).bit_length())
-
-
-def _right(nodes: npt.NDArray[np.uint64], bits: int) -> Ints:
-    """How far away the right child is; 0 for a leaf."""
-    distance = (nodes >> np.uint64(33 + bits)).astype(np.int64)
-    return np.where(nodes < _LEAF, distance, 0)
-
-
 def _decoded(
     forest: Forest, nodes: npt.NDArray[np.uint64], right: Ints, table_row: Ints, hard: bool
 ) -> WholeTree:
-    is_leaf = nodes >= _LEAF
-    bits = feature_bits(forest.n_features)
-    feature = (nodes >> np.uint64(32)).astype(np.int64) & ((1 << bits) - 1)
-    threshold = np.where(is_leaf, 0, nodes & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32)
+    leaf, node_format = is_leaf(nodes), NodeFormat(forest.n_features)
     return WholeTree(
-        is_leaf=is_leaf,
-        feature=np.where(is_leaf, 0, feature),
+        is_leaf=leaf,
+        feature=np.where(leaf, 0, node_format.feature(nodes)),
         # Infinity lets all but missing values go left; the largest number does it, too, and can be written.
-        threshold=np.minimum(threshold, np.finfo(np.float32).max),
-        missing_left=(nodes >> np.uint64(32 + bits) & np.uint64(1)).astype(bool) & ~is_leaf,
-        left=np.arange(len(nodes)) + ~is_leaf,
+        threshold=np.minimum(threshold(np.where(leaf, np.uint64(0), nodes)), np.finfo(np.float32).max),
+        missing_left=node_format.missing_left(nodes) & ~leaf,
+        left=np.arange(len(nodes)) + ~leaf,
         right=right,
-        value=_values(forest, nodes, np.flatnonzero(is_leaf), table_row, hard),
+        value=_values(forest, nodes, np.flatnonzero(leaf), table_row, hard),
     )
 
 
@@ -149,16 +134,9 @@ def _values(
     forest: Forest, nodes: npt.NDArray[np.uint64], leaves: Ints, table_row: Ints, hard: bool
 ) -> npt.NDArray[np.float64]:
     value = np.zeros((len(nodes), forest.n_outputs))
-    payload = nodes[leaves] & ~_LEAF
-    if forest.n_classes == 0:
-        value[leaves, 0] = (payload << np.uint64(1)).view(np.float64)
-        return value
-    mixed = (payload & _MIXED) != 0
-    value[leaves[~mixed], payload[~mixed].astype(np.int64)] = 1
-    rows = table_row[leaves[mixed]] + (payload[mixed] & ~_MIXED).astype(np.int64)
-    shares: npt.NDArray[Any] = forest.table.reshape(-1, forest.n_classes)[rows]
-    if hard:
-        value[leaves[mixed], shares.argmax(axis=1)] = 1
+    if forest.n_classes:
+        table = forest.table.reshape(-1, forest.n_classes)
+        value[leaves] = leaf_shares(nodes[leaves], table, table_row[leaves], hard)
     else:
-        value[leaves[mixed]] = shares
+        value[leaves, 0] = leaf_values(nodes[leaves])
     return value

@@ -10,13 +10,11 @@ from dataclasses import dataclass, replace
 
 from .. import _core
 from ..errors import DiskTooSmallError, ParameterError
-from ..fitting.top_trees import TopTree
 from ..plan import AUTO_BUCKET_BYTES, AUTO_BUCKET_SIZES, AUTO_ONE_BUCKET, MAX_ROWS, Plan
 from ..rows.data_summary import Facts
 from ..rows.training_rows import TrainingRows
 from ..storage.checkpoint_dir import bytes_used
-from ..storage.workspace import nearest_existing
-from ..system.limits import Limits
+from ..system.limits import Limits, nearest_existing
 from ..system.memory import human_bytes, resident_memory
 from .disk_plan import DiskNeeds
 from .memory_model import (
@@ -173,14 +171,14 @@ def choose_means(model: MemoryModel, peak: int) -> Means:
     return Means(store, why, chunk_rows, max(chunk_rows, most_rows), top_trees, tops_per_round, room // 4)
 
 
-def with_rounds(means: Means, model: MemoryModel, tops: list[TopTree]) -> Means:
-    """With as many top trees in a round as memory holds the places of their blocks for."""
+def with_rounds(means: Means, model: MemoryModel, most_buckets: int) -> Means:
+    """With as many top trees in a round as memory holds the places of their blocks for, if none has more
+    buckets than this."""
     if means.store != "disk":
         return means
     groups = -(-model.sizes.n_rows // means.group_rows)
     room = max(0, model.room(resident_memory())) // 4
-    buckets = max(top.n_buckets for top in tops)
-    fit = room // max(1, model.blocks(buckets, groups))
+    fit = room // max(1, model.blocks(most_buckets, groups))
     return replace(means, tops_per_round=max(1, min(means.tops_per_round, fit)))
 
 

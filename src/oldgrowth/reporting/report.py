@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ..messages.notebook_html import html_table, in_html
 from ..messages.text import counted
-from ..storage.fit_workspace import Space
 from ..system.memory import human_bytes, peak_memory, release_memory, resident_memory
 from .progress import Machine, Observers, Progress, StageProgress
 
@@ -157,12 +156,22 @@ def _fits(value: Any, kind: str) -> bool:
     return type(value) is {"float": float, "str": str}.get(kind, list)
 
 
+class DiskUse(Protocol):
+    """What a workspace tells of its files."""
+
+    bytes_read: int
+    bytes_written: int
+
+    def used(self) -> int:
+        """Bytes of all files on disk now."""
+
+
 class Recorder:
     """Times the stages, for the report and for the eyes."""
 
     def __init__(self, observers: Observers, memory_limit: int) -> None:
         self.report = FitReport(memory_limit=memory_limit)
-        self.space: Space | None = None
+        self.disk: Callable[[], DiskUse | None] = lambda: None  # once there is a workspace
         self._progress = Progress(observers, Machine(memory_limit, self._on_disk, self._moved))
 
     @contextmanager
@@ -194,9 +203,9 @@ class Recorder:
 
     def _moved(self) -> tuple[int, int]:
         """Bytes read from and written to the workspace so far."""
-        space = None if self.space is None else self.space.opened
-        return (0, 0) if space is None else (space.bytes_read, space.bytes_written)
+        disk = self.disk()
+        return (0, 0) if disk is None else (disk.bytes_read, disk.bytes_written)
 
     def _on_disk(self) -> int:
-        space = None if self.space is None else self.space.opened
-        return 0 if space is None else space.used()
+        disk = self.disk()
+        return 0 if disk is None else disk.used()

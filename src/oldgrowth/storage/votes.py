@@ -11,11 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..forest.forest import Forest
 from ..plan import Plan
-from ..reporting.progress import StageProgress
-from ..rows.training_rows import Chunk, Pass, Place
-from .sampled import Sampled
 from .task_log import Entry, EntryTable, Run, TaskLog
 from .workspace import Workspace
 
@@ -31,11 +27,9 @@ VOTES_AT_WORK = 8 * 2**20
 # Bytes of an entry that are read at a time.
 _READ_BYTES = 2**17
 # Bytes of votes that are added up at a time while a bucket is grown.
-_VOTES_BYTES = 2**20
+VOTES_BYTES = 2**20
 # Bytes of a bucket's votes that are made before they are logged; longer ones while the log is locked.
 VOTES_HELD = 4 * 2**20
-
-_LEAF_BIT, _MIXED_BIT = np.uint64(1 << 63), np.uint64(1 << 62)
 
 
 @dataclass(frozen=True)
@@ -62,7 +56,7 @@ class OobRows:
 
 def rows_of_votes(outputs: int) -> int:
     """Rows of a bucket whose votes are added up at a time."""
-    return max(1, _VOTES_BYTES // (8 * outputs + 16))
+    return max(1, VOTES_BYTES // (8 * outputs + 16))
 
 
 def fewest_rows_of_means(n_rows: int) -> int:
@@ -127,50 +121,13 @@ class OobInMemory(OutOfBag):
             mean = self._mean(self._sums[part], self._trees[part])
             yield OobRows(mean, self._targets[part], part.start, self._n_rows)
 
-    def add_rows_outside(self, sampled: Sampled, forest: Forest, progress: StageProgress) -> None:
-        """Add the rows outside each tree's subset: they are in no bucket, so growing did not meet them."""
-        samples = [sampled.top_sample(self._plan, tree) for tree in range(forest.n_trees)]
-        reading = Pass(sampled.rows, Place(), sampled.trail)
-        step = max(1, _VOTES_BYTES // (8 * (forest.n_trees + 4 * self._outputs)))
-        for chunk, _ in reading.chunks(self._plan.chunk_size):
-            for first in range(0, chunk.rows, step):
-                self._add_outside(chunk, slice(first, min(first + step, chunk.rows)), samples, forest)
-            progress.advance(chunk.rows)
-        if sampled.rows.checked:
-            reading.compare(sampled.end)
+    def add_rows(self, rows: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> None:
+        """Add what one more tree says of these rows, which are in no bucket."""
+        self._sums[rows] += np.rint(values * self._scale).astype(np.int64)
+        self._trees[rows] += np.uint32(1)
 
-    def _add_outside(
-        self, chunk: Chunk, part: slice, samples: list[npt.NDArray[np.uint32]], forest: Forest
-    ) -> None:
-        """Some rows of a chunk: those that are outside the subset of each tree."""
-        first, n = chunk.first_row + part.start, part.stop - part.start
-        leaves = np.empty((n, forest.n_trees), dtype=np.int64)
-        with forest.unchanged():  # `apply` checks the trees that are then read
-            forest.apply(chunk.x[part].astype(np.float32, copy=False), True, False, leaves)
-            for tree, sample in enumerate(samples):
-                seen = sample[slice(*np.searchsorted(sample, (first, first + n)))]
-                outside = np.ones(n, dtype=bool)
-                outside[seen - first] = False
-                nodes = forest.nodes[int(forest.node_start[tree]) + leaves[outside, tree]]
-                rows = first + np.flatnonzero(outside)
-                values = self._values(nodes, forest, tree) * self._scale
-                self._sums[rows] += np.rint(values).astype(np.int64)
-                self._trees[rows] += np.uint32(1)
-        self._targets[first : first + n] = chunk.targets[part]
-
-    def _values(self, nodes: npt.NDArray[np.uint64], forest: Forest, tree: int) -> npt.NDArray[np.float64]:
-        """What leaves say: a value, or the share of each class."""
-        if not self._plan.classification:
-            return ((nodes << np.uint64(1)).view(np.float64) - self._plan.target_offset)[:, None]
-        payload = nodes & ~_LEAF_BIT
-        mixed = (payload & _MIXED_BIT) != 0
-        shares = np.zeros((len(nodes), self._plan.n_classes))
-        shares[~mixed, payload[~mixed].astype(np.intp)] = 1.0
-        table = forest.table.reshape(-1, self._plan.n_classes)[int(forest.table_start[tree]) :]
-        shares[mixed] = table[(payload[mixed] & ~_MIXED_BIT).astype(np.intp)]
-        if self._plan.hard_votes:
-            return np.eye(self._plan.n_classes)[shares.argmax(axis=1)]
-        return shares
+    def set_targets(self, first: int, targets: npt.NDArray[np.float64]) -> None:
+        self._targets[first : first + len(targets)] = targets
 
 
 class OobOnDisk(OutOfBag):

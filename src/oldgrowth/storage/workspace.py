@@ -29,6 +29,7 @@ from ..errors import (
 )
 from ..messages.counts import warn
 from ..messages.warnings import LeftoverWarning
+from ..system.limits import nearest_existing
 from ..system.signals import uninterrupted
 from . import fit_directory
 from .spill_file import OpenFiles, SpillFile
@@ -274,14 +275,6 @@ def reclaim(parent: Path) -> int:
                 os.close(lock)
             removed += 1
     return removed
-
-
-def nearest_existing(path: Path) -> Path:
-    """The directory, or the nearest one above it that exists."""
-    path = path.absolute()
-    while not path.exists():
-        path = path.parent
-    return path
 
 
 def _tell_of_leftovers(path: Path, error: OSError) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from ..checks import one_of, path_of
-from ..storage.workspace import nearest_existing
 from .control_groups import is_memory
 from .memory import auto_room, memory_limit_of, resident_memory, size_of
 
@@ -49,6 +48,14 @@ def limits_of(params: dict[str, Any]) -> Limits:
         store, memory_limit_of(memory), not auto, resident_memory(), paths[0], spill_limit, paths[1]
     )
     return _shared_with_files(limits) if is_memory(nearest_existing(limits.directory)) else limits
+
+
+def nearest_existing(path: Path) -> Path:
+    """The directory, or the nearest one above it that exists."""
+    path = path.absolute()
+    while not path.exists():
+        path = path.parent
+    return path
 
 
 def _shared_with_files(limits: Limits) -> Limits:
