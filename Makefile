@@ -70,6 +70,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run --Werror cpp/*.cpp cpp/*.hpp cpp/tests/* cpp/fuzz/*
 
 format: $(VENV)/.installed-dev

@@ -149,7 +149,7 @@ def test_sections_lie_on_pages_and_trees_can_be_appended(path: Path) -> None:
             writer.finish()
         writer.add_meta(describe(model))
     streamed = path.read_bytes()
-    write_model(path, model)
+    write_model(path, model.forest_, describe(model))
     assert streamed == path.read_bytes()
     parts = read_model(path)
     assert all(section.offset % PAGE == 0 for section in parts.sections)

@@ -23,18 +23,18 @@ FIT = """
 import sys, time
 sys.path.insert(0, {tests!r})
 import numpy as np
-import oldgrowth, oldgrowth.fitting.pipeline, oldgrowth.forest.forest
+import oldgrowth
 from helpers import make_data
+from oldgrowth.fitting import pipeline
 slow = {slow!r}
-for module, name in ((oldgrowth.fitting.pipeline, "sample"), (oldgrowth.fitting.pipeline, "distribute_round"), (oldgrowth.fitting.pipeline, "grow"),
-                     (oldgrowth.fitting.pipeline, "assemble")):
-    def late(*args, real=getattr(module, name), name=name, **options):
+for name in ("sample", "distribute_round", "grow", "assemble"):
+    def late(*args, real=getattr(pipeline, name), name=name, **options):
         done = real(*args, **options)
         if name == slow:
             print("now", flush=True)
             time.sleep(60)
         return done
-    setattr(module, name, late)
+    setattr(pipeline, name, late)
 x, y = make_data(600, 5, 3, seed=9)
 model = oldgrowth.RandomForestClassifier(6, random_state=4, bucket_size=100, {params})
 try:

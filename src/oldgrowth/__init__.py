@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         SubsetForestClassifier,
         SubsetForestRegressor,
     )
-    from .forest.model_file import load
+    from .estimators.saved import load
     from .reporting.progress import FitProgress
 
 __all__ = [
@@ -38,7 +38,7 @@ _MODULE_OF = dict.fromkeys(_ESTIMATORS, "estimators.forests") | {
     "FitProgress": "reporting.progress",
     "OldgrowthError": "errors",
     "__version__": "_version",
-    "load": "forest.model_file",
+    "load": "estimators.saved",
     "open_dataset": "datasets",
 }
 _SUBMODULES = ("datasets", "errors", "estimators", "plot")

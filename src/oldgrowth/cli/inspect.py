@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from ..estimators.saved import estimator_of
 from ..forest.depths import forest_depths
-from ..forest.model_file import VERSION, Model, read_model, restored
+from ..forest.model_file import VERSION, Model, read_model
 from ..messages.text import counted
 from ..reporting.report import FitReport
 from ..reporting.tables import (
@@ -34,7 +35,7 @@ _QUANTILES = {"min": 1e-18, "median": 0.5, "max": 1.0}
 
 def run_inspect(path: Path, as_json: bool, console: Console) -> None:
     read = read_model(path)
-    model = restored(path, read)
+    model = estimator_of(path, read)
     facts = _facts(path, read, model)
     if as_json:
         print_json(facts)

@@ -4,7 +4,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """The classes, imported when they are first used: scikit-learn takes longer to import than most commands."""
+    """The classes, imported when they are first used: scikit-learn takes long to import."""
     from . import forests
 
     return getattr(forests, name)

@@ -10,11 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 from ..checks import file_path_of
 from ..export.onnx import onnx_model
 from ..export.treelite import treelite_model
+from ..forest.forest import Forest
 from ..forest.model_file import write_model
+from ..forest.model_meta import describe
 
 
 class Exportable:
     """Saves and exports the forest of the estimator that it is part of."""
+
+    forest_: Forest
 
     def save(self, path: str | PathLike[str]) -> None:
         """Save the fitted forest to a file that `oldgrowth.load` reads, here or elsewhere.
@@ -40,7 +44,8 @@ class Exportable:
         array([0, 1, 2])
         """
         check_is_fitted(self, "forest_")
-        write_model(file_path_of("path", path), self)
+        meta = describe(self)  # raises before anything is written
+        write_model(file_path_of("path", path), self.forest_, meta)
 
     def to_sklearn(self) -> Any:
         """The same forest as a fitted scikit-learn estimator, for the tools that want one.

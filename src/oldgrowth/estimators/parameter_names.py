@@ -35,11 +35,14 @@ _OTHER_WORDS = {
     "balance": ("lambda_",),
 }
 _OF_FIT = {"callback", "sample_weight"}
+# The parameters of each estimator, by its name.
+_PARAMETERS: dict[str, list[str]] = {}
 
 
 def names_checked(init: _Init) -> _Init:
     """An `__init__` that explains which parameters it does not have. Its signature stays as it is written."""
     known = list(inspect.signature(init).parameters)[1:]
+    _PARAMETERS[init.__qualname__.partition(".")[0]] = known
 
     @wraps(init)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -62,7 +65,7 @@ def _way(cls: type, name: str, known: list[str]) -> str:
         return _OF_SCIKIT_LEARN[name]
     if name in _OF_FIT:
         return f"give it to fit, as in fit(X, y, {name}=...)"
-    others = [other.__name__ for other in _estimators() if name in _parameters(other)]
+    others = [other for other, parameters in _PARAMETERS.items() if name in parameters]
     if name == "class_weight" and others:
         return "give weights of rows to fit, as in fit(X, y, sample_weight=...)"
     if others:
@@ -70,13 +73,3 @@ def _way(cls: type, name: str, known: list[str]) -> str:
     meant = [ours for ours, words in _OTHER_WORDS.items() if name.lower() in words and ours in known]
     meant = meant or get_close_matches(name.lower(), known, n=1)
     return f"did you mean {meant[0]}?" if meant else f"its parameters are {', '.join(known)}"
-
-
-def _estimators() -> list[Any]:
-    from ..forest.model_meta import estimator_classes  # for the rare case of an error
-
-    return list(estimator_classes().values())
-
-
-def _parameters(cls: Any) -> list[str]:
-    return list(cls._get_param_names())

@@ -15,21 +15,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..checks import flag, path_of
 from ..errors import CorruptedModelFileError, NewerModelFileError, NotAModelFileError, TruncatedModelFileError
 from ..system.atomic_file import new_file
-from ..system.resource_limits import clear_limits
 from .forest import ARRAYS, Forest, MappedArrays
-from .model_meta import SavedForest, describe, restore, shape_of
-
-if TYPE_CHECKING:  # they import this module
-    from ..estimators.base import Classifier, Regressor
+from .model_meta import SavedForest, shape_of
 
 VERSION = 1
 PAGE = 4096
@@ -166,13 +161,12 @@ class ModelWriter:
         self._file.write(page)
 
 
-def write_model(path: str | os.PathLike[str], estimator: Any) -> None:
-    """Save a fitted estimator; see `save` of the estimators."""
-    meta = describe(estimator)  # raises before anything is written
+def write_model(path: str | os.PathLike[str], forest: Forest, meta: dict[str, Any]) -> None:
+    """Write a forest and what `describe` says of its estimator."""
     with ModelWriter(path) as writer:
         for name in ARRAYS:
-            writer.start(name, len(getattr(estimator.forest_, name)))
-            for part in estimator.forest_.parts(name):
+            writer.start(name, len(getattr(forest, name)))
+            for part in forest.parts(name):
                 writer.append(part)
             writer.finish()
         writer.add_meta(meta)
@@ -217,41 +211,13 @@ def _naming(path: Path) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def load(path: str | os.PathLike[str], mmap: bool = True) -> Classifier | Regressor:
-    """The fitted estimator that was saved to `path`.
-
-    Parameters
-    ----------
-    path : str or path
-        A file written by `save`.
-    mmap : bool, default True
-        Whether the trees stay in the file and are read as they are needed, so that a forest may be larger
-        than memory. Saving over the file is safe; if it is truncated or changed in place, predictions end
-        in an error.
-
-    Examples
-    --------
-    >>> import oldgrowth, tempfile
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = oldgrowth.RandomForestClassifier(n_estimators=8, random_state=0).fit(X, y)
-    >>> path = tempfile.mkdtemp() + "/forest.og"
-    >>> model.save(path)
-    >>> bool((oldgrowth.load(path).predict(X) == model.predict(X)).all())
-    True
-    """
-    path = path_of("path", path)
-    with clear_limits:
-        return restored(path, read_model(path, flag("mmap", mmap)))
-
-
 def load_for_prediction(path: str | os.PathLike[str]) -> SavedForest:
     """What it takes to predict with the forest that was saved to `path`, without scikit-learn."""
     return restored(path, read_model(path), SavedForest)
 
 
-def restored(path: str | os.PathLike[str], model: Model, make: Callable[..., Any] = restore) -> Any:
-    """What `make` makes of a file that was read: by default, the estimator."""
+def restored(path: str | os.PathLike[str], model: Model, make: Callable[..., Any]) -> Any:
+    """What `make` makes of a file that was read."""
     try:
         return make(model.meta, model.forest)
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:

@@ -16,29 +16,18 @@ from .. import __all__ as public_names
 from .._version import __version__
 from ..datasets.labels import text_array
 from ..errors import UnsavableError
-from ..messages.counts import warn
 from ..reporting.report import FitReport
 
+_PACKAGE = f"{__package__.partition('.')[0]}."
 _INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _LABEL_TYPES = ("bool", *_INTS, "float16", "float32", "float64")
 
 
-def estimator_classes() -> dict[str, Any]:
-    """The estimators by name."""
-    from ..estimators import forests as estimators  # they import this module
-
-    return {
-        name: cls
-        for name, cls in vars(estimators).items()
-        if isinstance(cls, type) and cls.__module__ == estimators.__name__
-    }
-
-
 def describe(estimator: Any) -> dict[str, Any]:
     """A fitted estimator but for its trees."""
-    known = estimator_classes()
     # A class made from one of ours is saved as ours: the file holds no code.
-    name, cls = next((c.__name__, c) for c in type(estimator).__mro__ if known.get(c.__name__) is c)
+    ours = (c for c in type(estimator).__mro__ if c.__module__.startswith(_PACKAGE))
+    cls: Any = next(c for c in ours if c.__name__ in public_names)
     parameters, not_saved = {}, {}
     for parameter in cls._get_param_names():
         try:
@@ -47,7 +36,7 @@ def describe(estimator: Any) -> dict[str, Any]:
             parameters[parameter], not_saved[parameter] = None, str(error)
     names = getattr(estimator, "feature_names_in_", None)
     meta = {
-        "estimator": name,
+        "estimator": cls.__name__,
         "version": __version__,
         "parameters": parameters,
         "not_saved": not_saved,
@@ -61,7 +50,7 @@ def describe(estimator: Any) -> dict[str, Any]:
     if hasattr(estimator, "oob_score_"):
         try:
             meta["oob_score"] = _plain(estimator.oob_score_)
-            _number(meta["oob_score"])
+            number_of(meta["oob_score"])
         except (UnsavableError, ValueError) as error:
             meta["not_saved"]["oob_score_"] = str(error)
             meta.pop("oob_score", None)
@@ -91,27 +80,6 @@ def shape_of(meta: dict[str, Any]) -> tuple[int, int]:
     return n_features, n_classes
 
 
-def restore(meta: dict[str, Any], forest: Any) -> Any:
-    """The fitted estimator that `describe` was given, with these trees."""
-    cls = estimator_classes()[meta["estimator"]]
-    known = set(cls._get_param_names())
-    saved = meta["parameters"].keys() - meta["not_saved"].keys()
-    if saved - known:
-        warn(
-            f"The forest was saved by oldgrowth {meta['version']} with parameters that this version does not "
-            f"have: {', '.join(sorted(saved - known))}. It predicts the same; a new fit would differ.",
-            stacklevel=3,
-        )
-    estimator = cls(**{name: _value(meta["parameters"][name]) for name in saved & known})
-    estimator.forest_ = forest
-    estimator.fit_report_ = _report(meta, forest)
-    estimator._importances = np.array([float(_number(v)) for v in meta["importances"]])
-    _restore_columns(estimator, meta)
-    if "oob_score" in meta:
-        estimator.oob_score_ = _number(meta["oob_score"])
-    return estimator
-
-
 class SavedForest:
     """What it takes to predict with a saved forest: the attributes that its estimator has, too.
 
@@ -122,12 +90,12 @@ class SavedForest:
 
     def __init__(self, meta: dict[str, Any], forest: Any) -> None:
         self.forest_ = forest
-        self.n_jobs = _value(meta["parameters"]["n_jobs"])
-        self.voting = _value(meta["parameters"].get("voting", "soft"))
-        _restore_columns(self, meta)
+        self.n_jobs = value_of(meta["parameters"]["n_jobs"])
+        self.voting = value_of(meta["parameters"].get("voting", "soft"))
+        restore_columns(self, meta)
 
 
-def _restore_columns(estimator: Any, meta: dict[str, Any]) -> None:
+def restore_columns(estimator: Any, meta: dict[str, Any]) -> None:
     """What is known of the features and of the target."""
     estimator.n_features_in_ = meta["n_features"]
     if meta["feature_names"] is not None:
@@ -137,8 +105,8 @@ def _restore_columns(estimator: Any, meta: dict[str, Any]) -> None:
         estimator.n_classes_ = len(estimator.classes_)
 
 
-def _report(meta: dict[str, Any], forest: Any) -> FitReport:
-    report = FitReport.from_dict(_value(meta["fit_report"]))
+def report_of(meta: dict[str, Any], forest: Any) -> FitReport:
+    report = FitReport.from_dict(value_of(meta["fit_report"]))
     counts, kept = np.diff(forest.bucket_start).tolist(), report.rows_by_bucket
     if kept and [len(top) for top in kept] != counts:
         raise ValueError("the report has rows of other buckets than the forest has")
@@ -164,19 +132,19 @@ def _plain(value: Any) -> Any:
     raise UnsavableError(f"{type(value).__name__} objects cannot be saved")
 
 
-def _value(plain: Any) -> Any:
+def value_of(plain: Any) -> Any:
     """What `_plain` was given."""
     if isinstance(plain, list):
-        return [_value(v) for v in plain]
+        return [value_of(v) for v in plain]
     if isinstance(plain, dict):
         if "float" in plain:
             return float(plain["float"])
-        return {_value(k): _value(v) for k, v in plain["pairs"]}
+        return {value_of(k): value_of(v) for k, v in plain["pairs"]}
     return plain
 
 
-def _number(plain: Any) -> float:
-    number = _value(plain)
+def number_of(plain: Any) -> float:
+    number = value_of(plain)
     if (type(number) is int and abs(number) < 2**63) or type(number) is float:
         return number
     raise ValueError(f"{number!r:.40} is not a number")
@@ -196,7 +164,7 @@ def _labels(classes: npt.NDArray[Any]) -> dict[str, Any]:
 
 
 def _label_array(labels: dict[str, Any]) -> npt.NDArray[Any]:
-    kind, values = labels["type"], [_value(v) for v in labels["values"]]
+    kind, values = labels["type"], [value_of(v) for v in labels["values"]]
     if not all(isinstance(v, bool | int | float | str) for v in values):
         raise ValueError("a label is not a number or a string")
     if kind == "str":
