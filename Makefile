@@ -22,7 +22,7 @@ test-cpp: $(VENV)/.installed-dev
 
 test-python: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest --numprocesses auto
-	$(BIN)/python -m pytest --numprocesses auto --on-disk tests/test_estimators.py tests/test_compare_sklearn.py
+	$(BIN)/python -m pytest --numprocesses auto --on-disk tests/estimators/test_estimators.py tests/estimators/test_compare_sklearn.py
 
 # The extension under the address sanitizer: predictions of every kind of forest with evictions forced, files that change.
 ASAN_LIBRARIES = $(foreach name,asan ubsan stdc++,$(shell $(CXX) -print-file-name=lib$(name).so))
@@ -31,11 +31,11 @@ test-asan: $(VENV)/.installed-dev
 	$(BIN)/cmake -S . -B build/asan -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DOLDGROWTH_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir)
 	$(BIN)/cmake --build build/asan --target _core
 	rm -rf build/asan/package && mkdir build/asan/package && cp -r src/oldgrowth build/asan/package && cp build/asan/_core*.so build/asan/package/oldgrowth
-	LD_PRELOAD="$(ASAN_LIBRARIES)" ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/asan/package $(BIN)/python -m pytest -n0 tests/test_evicted.py -k "evictions or damaged or changed_temporary"
+	LD_PRELOAD="$(ASAN_LIBRARIES)" ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/asan/package $(BIN)/python -m pytest -n0 tests/forest/test_evicted.py -k "evictions or damaged or changed_temporary"
 
 fuzz: test-cpp
 	build/cpp/fuzz_forest 1000000
-	$(BIN)/python -m pytest --every tests/test_model_damage.py
+	$(BIN)/python -m pytest --every tests/forest/test_model_damage.py
 	$(BIN)/python tests/torture/fuzz_model.py --mutations 20000
 
 torture: $(VENV)/.installed-dev

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from interrupted_fits import DATA, forest, interrupted
 from oldgrowth import _core
 from oldgrowth.errors import (
     CheckpointError,
@@ -20,7 +21,6 @@ from oldgrowth.errors import (
 )
 from oldgrowth.storage import fit_directory, grown_trees, task_log
 from oldgrowth.storage.checkpoint_dir import FILES, lasting_space
-from test_workspace import DATA, forest, interrupted
 
 # Names that fits of any version have used, and some that none has.
 NAMES = ["finished", "sample.npz", "sample.rows", "trees.log", "oob.log", "top-1.npz", "top-00000.rows",

@@ -17,6 +17,6 @@ import pytest
 )
 def test_interrupted_and_damaged_fits_end_in_the_same_model(command: str) -> None:
     script, *options = command.split()
-    path = Path(__file__).parent / "torture" / script
+    path = Path(__file__).parents[1] / "torture" / script
     found = subprocess.run([sys.executable, str(path), *options], capture_output=True, text=True)
     assert found.returncode == 0, found.stdout + found.stderr

@@ -36,7 +36,7 @@ oldgrowth.RandomForestClassifier(warm_start=True)  # an error that mypy finds
 def test_mypy_knows_what_fit_and_load_return(tmp_path: Path) -> None:
     mypy = pytest.importorskip("mypy.api")
     (tmp_path / "snippet.py").write_text(SNIPPET)
-    config = Path(__file__).parent.parent / "pyproject.toml"
+    config = Path(__file__).parents[2] / "pyproject.toml"
     found, problems, _ = mypy.run(["--config-file", str(config), str(tmp_path / "snippet.py")])
     errors = [line for line in found.splitlines() if ": error: " in line]
     assert not problems

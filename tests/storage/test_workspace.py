@@ -17,7 +17,7 @@ import pytest
 
 import oldgrowth.fitting.pipeline
 import oldgrowth.planning.execution
-from helpers import make_data
+from interrupted_fits import DATA, forest, interrupted
 from oldgrowth import RandomForestClassifier, RandomForestRegressor
 from oldgrowth.errors import CheckpointError, DirectoryInUseError, ParameterError, SpillDirectoryError
 from oldgrowth.storage.checkpoint import Checkpoint
@@ -36,30 +36,6 @@ def contents(directory: Path) -> dict[str, tuple[bytes, int, int]]:
         for path in directory.iterdir()
         if path.is_file()
     }
-
-
-class Stopped(Exception):
-    """Raised in place of a stage."""
-
-
-def interrupted(monkeypatch: pytest.MonkeyPatch, directory: Path, x: Any, y: Any, **params: Any) -> None:
-    """A fit that ends before its trees are assembled."""
-
-    def stop(*args: Any) -> None:
-        raise Stopped
-
-    with monkeypatch.context() as patch:
-        patch.setattr(oldgrowth.fitting.pipeline, "assemble", stop)
-        with pytest.raises(Stopped):
-            forest(directory, **params).fit(x, y)
-
-
-def forest(directory: Path, **params: Any) -> RandomForestClassifier:
-    options = {"random_state": 4, "bucket_size": 100, "checkpoint_dir": directory} | params
-    return RandomForestClassifier(6, **options)
-
-
-DATA = make_data(600, 5, 3, seed=9)
 
 
 def test_what_is_spilled_is_private(tmp_path) -> None:
@@ -90,7 +66,7 @@ def child(code: str, *args: object) -> subprocess.Popen[str]:
         [sys.executable, "-c", code, *map(str, args)],
         stdout=subprocess.PIPE,
         text=True,
-        cwd=Path(__file__).parent,
+        cwd=Path(__file__).parents[1],
     )
 
 

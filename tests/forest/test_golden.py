@@ -9,7 +9,7 @@ import pytest
 
 import oldgrowth
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 FILES = sorted(path.stem for path in GOLDEN.glob("*.og"))
 
 

@@ -12,7 +12,7 @@ import pytest
     sys.platform != "linux" or shutil.which("cc") is None, reason="needs Linux and a C compiler"
 )
 def test_any_file_call_may_fail() -> None:
-    script = Path(__file__).parent / "torture" / "faults.py"
+    script = Path(__file__).parents[1] / "torture" / "faults.py"
     found = subprocess.run([sys.executable, str(script), "--every", "60"], capture_output=True, text=True)
     assert found.returncode == 0, found.stdout + found.stderr
     assert " 0 badly" in found.stdout

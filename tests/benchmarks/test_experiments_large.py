@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path[:0] = [str(BENCHMARKS), str(BENCHMARKS / "experiments")]
 
 import big_data  # noqa: E402

@@ -7,10 +7,10 @@ import pytest
 
 import oldgrowth.fitting.grow
 import oldgrowth.reporting.progress
+from interrupted_fits import DATA, Stopped, forest, interrupted
 from oldgrowth.plot import _of_rows
 from oldgrowth.reporting.progress import FollowedStage, Machine
 from oldgrowth.reporting.report import FitReport
-from test_workspace import DATA, Stopped, forest, interrupted
 
 
 def test_the_time_left_is_that_of_the_rows_done_now(monkeypatch) -> None:

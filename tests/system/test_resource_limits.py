@@ -43,7 +43,7 @@ except oldgrowth.errors.OldgrowthError as error:
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
 @pytest.mark.parametrize("what", ["fit", "apply"])
 def test_a_limit_on_addresses(what: str) -> None:
-    code = LIMITED.format(tests=str(Path(__file__).parent), what=what, spare=-(2**26))
+    code = LIMITED.format(tests=str(Path(__file__).parents[1]), what=what, spare=-(2**26))
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     said = found.stdout
     assert said.startswith(("OutOfMemoryError True", "ThreadLimitError True")), said + found.stderr

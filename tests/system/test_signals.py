@@ -45,7 +45,7 @@ finally:
 
 
 def fit_and_signal(stage: str, params: str, number: signal.Signals) -> tuple[int, str]:
-    code = FIT.format(tests=str(Path(__file__).parent), slow=stage, params=params)
+    code = FIT.format(tests=str(Path(__file__).parents[1]), slow=stage, params=params)
     process = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path[:0] = [str(BENCHMARKS), str(BENCHMARKS / "experiments")]
 
 import balance  # noqa: E402
