@@ -8,6 +8,7 @@ import numpy as np
 
 from helpers import make_data
 from oldgrowth import RandomForestClassifier, SubsetForestClassifier
+from oldgrowth.estimators.parameters import checked
 from oldgrowth.fitting.distribute import distribute
 from oldgrowth.fitting.sample import sample
 from oldgrowth.fitting.top_trees import TopTree, grow_top_trees
@@ -32,7 +33,8 @@ def small_plan(data: ArrayRows, subsets: bool = False, **params: Any) -> Plan:
     defaults = {"n_estimators": 6, "trees_per_top": 4, "random_state": 0, "n_jobs": 2}
     sizes = {"subset_size": 300} if subsets else {"bucket_size": 200, "top_sample": 500}
     kind = SubsetForestClassifier if subsets else RandomForestClassifier
-    planner = Planner(kind(**(defaults | sizes | params)).get_params(), False, classification=True)
+    given = kind(**(defaults | sizes | params))
+    planner = Planner(checked(given._parameters, given.get_params()), {}, False, classification=True)
     finder = FactFinder(data.n_features, classification=True)
     finder.add(data.targets, data.weights)
     return planner.plan(finder.facts(3, 4 * data.n_features), np.arange(3))

@@ -16,8 +16,9 @@ import oldgrowth
 from cli_files import FEATURES, as_json, done, failed, frame, write
 from helpers import Inner, decode
 from oldgrowth.cli.main import run
-from oldgrowth.cli.parameters import KINDS, TASKS, all_parameters, estimator_class, in_options
+from oldgrowth.cli.parameters import all_parameters, estimator_class, in_options
 from oldgrowth.estimators import forests as estimators
+from oldgrowth.estimators.parameters import KINDS, TASKS
 from oldgrowth.forest.depths import forest_depths
 from oldgrowth.reporting.tables import ranges_of
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import CheckpointError, MemoryLimitError, ParameterError, SpillDirectoryError
+from ..estimators.parameters import KINDS, TASKS
 from ..messages.text import printable
 from ..system.signals import Terminated, ended_by_signals
 from .options import (
@@ -39,7 +40,7 @@ from .options import (
     prediction_path,
     source_options,
 )
-from .parameters import KINDS, TASKS, LateOptions, given_parameters, in_options, parameter_options
+from .parameters import LateOptions, given_parameters, in_options, parameter_options
 
 if TYPE_CHECKING:
     from rich.console import Console

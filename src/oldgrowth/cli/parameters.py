@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import importlib.abc
-import importlib.util
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,17 +10,17 @@ from typing import Any
 
 import click
 
+from ..estimators.parameters import KINDS, TASKS, parameters_of
 from ..messages.surface import OPTION_NAMES
 
-TASKS = ("classification", "regression")
-KINDS = {"random-forest": "RandomForest", "extra-trees": "ExtraTrees", "subsets": "SubsetForest"}
+_CLASSES = {"random-forest": "RandomForest", "extra-trees": "ExtraTrees", "subsets": "SubsetForest"}
 _ALIASES = {name: [f"--{OPTION_NAMES[name]}"] for name in ("n_estimators", "random_state", "n_jobs")}
 _ALIASES["n_jobs"].append("-j")
-_LEFT_OUT = ("self", "verbose")  # --quiet says it
+_LEFT_OUT = ("verbose",)  # --quiet says it
 
 
 def class_name(kind: str, task: str) -> str:
-    return KINDS[kind] + ("Classifier" if task == "classification" else "Regressor")
+    return _CLASSES[kind] + ("Classifier" if task == "classification" else "Regressor")
 
 
 def estimator_class(kind: str, task: str) -> Any:
@@ -83,44 +80,18 @@ def _shown(value: Any) -> str:
 
 @cache
 def all_parameters() -> list[Parameter]:
-    """In the order of the signatures; those that only some estimators have come where these have them.
-
-    The estimators are read, not imported: importing scikit-learn with them takes a second and more.
-    """
-    spec = importlib.util.find_spec("oldgrowth.estimators.forests")
-    assert spec is not None and isinstance(spec.loader, importlib.abc.InspectLoader)
-    module = ast.parse(spec.loader.get_source(spec.name) or "")
-    classes = {made.name: made for made in module.body if isinstance(made, ast.ClassDef)}
+    """In the order of the signatures; those that only some estimators have come where these have them."""
     found: dict[str, Parameter] = {}
     for kind in KINDS:
         for task in TASKS:
-            cls = classes[class_name(kind, task)]
-            texts = _parameter_texts(cls)
-            for given, default in _signature(cls):
-                if given.arg in _LEFT_OUT:
+            for name, known in parameters_of(kind, task).items():
+                if name in _LEFT_OUT:
                     continue
-                types = tuple(part.strip() for part in ast.unparse(given.annotation or given).split("|"))
-                parameter = found.setdefault(given.arg, Parameter(given.arg, types, {}, {}))
-                parameter.texts.setdefault(task, texts[given.arg])
-                parameter.defaults[kind, task] = ast.literal_eval(default)
+                types = tuple(part.strip() for part in known.types.split("|"))
+                parameter = found.setdefault(name, Parameter(name, types, {}, {}))
+                parameter.texts.setdefault(task, known.text)
+                parameter.defaults[kind, task] = known.default
     return list(found.values())
-
-
-def _signature(cls: ast.ClassDef) -> list[tuple[ast.arg, ast.expr]]:
-    """The parameters of `__init__`, all of which have a default."""
-    (init,) = (made for made in cls.body if isinstance(made, ast.FunctionDef) and made.name == "__init__")
-    given = init.args
-    both = zip(given.args[-len(given.defaults) :], given.defaults, strict=True)
-    named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
-    return [*both, *((arg, default) for arg, default in named if default is not None)]
-
-
-def _parameter_texts(cls: ast.ClassDef) -> dict[str, str]:
-    """What the docstring of an estimator says of each of its parameters."""
-    section = re.search(r"Parameters\n-+\n(.*?)\n\n", ast.get_docstring(cls) or "", re.DOTALL)
-    assert section is not None
-    texts = re.findall(r"^(\w+) :.*\n((?:    .*(?:\n|$))+)", section[1] + "\n", re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in texts}
 
 
 def in_options(text: str) -> str:
@@ -137,9 +108,9 @@ class Value(click.ParamType):  # type: ignore[type-arg]  # generic in newer vers
     """A number, a word or "none", whichever the annotation of the parameter allows."""
 
     def __init__(self, types: tuple[str, ...]) -> None:
-        # A generator cannot be typed in: a parameter of any type is a number here.
-        self._types = ("int", "None") if types == ("Any",) else types
-        words = {"int": "INT", "float": "FLOAT", "str": "TEXT", "None": "none"}
+        # A generator cannot be typed in.
+        self._types = tuple(kind for kind in types if kind != "RandomState")
+        words = {"int": "INT", "float": "FLOAT", "str": "TEXT", "path": "PATH", "None": "none"}
         shown = [word for kind, word in words.items() if kind in self._types]
         if self._pairs:
             shown.insert(0, "LABEL=WEIGHT,...")

@@ -14,7 +14,7 @@ from sklearn.utils import check_X_y, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ..checks import hard_votes, path_of, verbosity
+from ..checks import hard_votes, path_of
 from ..datasets.base import Batch, Dataset
 from ..datasets.labels import kept_apart
 from ..errors import DataError
@@ -56,6 +56,7 @@ from .inputs import (
 from .narrow_frame import narrow_frame
 from .oob_scores import OobScorer
 from .parameter_names import refuse_unknown
+from .parameters import Parameter, checked, that_change_the_model
 
 # For scikit-learn's validation: numbers stay in the type they have, and missing ones are welcome.
 _AS_IT_IS: dict[str, Any] = {"dtype": "numeric", "ensure_all_finite": False}
@@ -67,6 +68,7 @@ class _ForestBase(Exportable, BaseEstimator):
     """What all forests share: checking the data, fitting, walking the trees."""
 
     _random_thresholds = False
+    _parameters: dict[str, Parameter]
     _keep_checkpoint = False
     forest_: Forest
     fit_report_: FitReport
@@ -219,10 +221,12 @@ class _ForestBase(Exportable, BaseEstimator):
         return StreamedRows(dataset, classification)
 
     def _fit_rows(self, rows: TrainingRows, classification: bool, callback: Callback | None) -> Fitted:
-        params = self.get_params()
-        planner = Planner(params, self._random_thresholds, classification)
+        given = self.get_params()
+        params = checked(self._parameters, given)
+        identity = that_change_the_model(given)
+        planner = Planner(params, identity, self._random_thresholds, classification)
         scorer = OobScorer(lambda: rows.classes, self.oob_score, keep=rows.random_access)
-        observers = Observers(verbosity(self.verbose), callback)
+        observers = Observers(params["verbose"], callback)
         fitted = fit_forest(rows, planner, limits_of(params), observers, scorer, self._keep_checkpoint)
         self.forest_ = fitted.forest
         self.fit_report_ = fitted.report

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,11 @@ import numpy.typing as npt
 
 from .. import _core
 from .._version import __version__
-from ..checks import flag, is_real, is_whole, one_of, real, verbosity, whole
+from ..checks import is_whole
 from ..errors import DataError, ParameterError
 from ..messages.surface import listed
 from ..plan import (
     AUTO_BALANCE,
-    CRITERIA,
     MAX_ROWS,
     Plan,
     auto_bucket_size,
@@ -30,47 +28,39 @@ from ..plan import (
 from ..rows.data_summary import Facts
 
 # Counts of a bootstrap end at 15, which for this mean one row in 500,000 would pass.
-_HIGHEST_MEAN = 4
+HIGHEST_BOOTSTRAP_MEAN = 4
 _MOST_JOBS = 4096
 # Sums of weights, and of their squares, must stay far from where doubles end.
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e50
 
 
-def rows_or_share(name: str, value: Any, n: int, low: int) -> int:
+def rows_or_share(value: int | float, n: int, low: int) -> int:
     """A number of rows: whole, or a share of all of them as a float."""
-    if is_real(value) and not isinstance(value, Integral) and 0 < value <= 1:
-        return max(low, math.ceil(value * n))
-    if is_whole(value) and value >= low:
-        return min(int(value), 2**62)
-    raise ParameterError(name, value, f"a whole number of at least {low} or a share in (0, 1]")
+    return max(low, math.ceil(value * n)) if isinstance(value, float) else value
 
 
-def features_per_split(name: str, value: Any, n_features: int) -> int:
+def features_per_split(value: int | float | str | None, n_features: int) -> int:
     """scikit-learn's `max_features`."""
     if value is None:
         return n_features
-    if isinstance(value, str) and value in ("sqrt", "log2"):
+    if isinstance(value, str):
         return max(1, int(math.sqrt(n_features) if value == "sqrt" else math.log2(n_features)))
-    if is_whole(value) and value >= 1:
-        return min(int(value), n_features)
-    if is_real(value) and 0 < value <= 1:
+    if isinstance(value, float):
         return max(1, int(value * n_features))
-    raise ParameterError(
-        name, value, "'sqrt', 'log2', None, a whole number of at least 1 or a share in (0, 1]"
-    )
+    return min(value, n_features)
 
 
-def bootstrap_mean(max_samples: Any, bootstrap: bool, n: int) -> float:
+def bootstrap_mean(max_samples: int | float | None, bootstrap: bool, n: int) -> float:
     """How often a row is expected in a tree's bootstrap."""
     if max_samples is None:
         return 1.0
     if not bootstrap:
         raise ParameterError("max_samples", max_samples, "None unless bootstrap=True")
-    if is_real(max_samples) and not isinstance(max_samples, Integral) and 0 < max_samples <= _HIGHEST_MEAN:
+    if isinstance(max_samples, float):
         return max(1, math.ceil(max_samples * n)) / n
-    if is_whole(max_samples) and 1 <= max_samples <= _HIGHEST_MEAN * n:
-        return int(max_samples) / n
-    most = f"of at most {_HIGHEST_MEAN} times the {n} rows"
+    if max_samples <= HIGHEST_BOOTSTRAP_MEAN * n:
+        return max_samples / n
+    most = f"of at most {HIGHEST_BOOTSTRAP_MEAN} times the {n} rows"
     raise ParameterError("max_samples", max_samples, f"None, a number of rows from 1 on or a share, {most}")
 
 
@@ -98,10 +88,8 @@ def jobs_of(n_jobs: Any) -> int:
     return min(int(effective_n_jobs(n_jobs)), _MOST_JOBS)
 
 
-def _auto(name: str, value: Any, auto: int, low: int) -> int:
-    if isinstance(value, str) and value != "auto":
-        raise ParameterError(name, value, f"a whole number of at least {low}, or 'auto'")
-    return auto if isinstance(value, str) else whole(name, value, low)
+def _auto(value: int | str, auto: int) -> int:
+    return auto if isinstance(value, str) else value
 
 
 def make_plan(
@@ -110,65 +98,50 @@ def make_plan(
     """Resolve an estimator's parameters for its data."""
     n, d, n_classes = facts.n_rows, facts.n_features, facts.n_classes
     subsets = "subset_size" in params
-    criteria = ("gini", "entropy", "log_loss") if n_classes else ("squared_error",)
-    criterion = one_of("criterion", params["criterion"], criteria)
-    assert criterion in CRITERIA
     balance = params.get("balance", 0.0)
-    balance = (
-        AUTO_BALANCE if isinstance(balance, str) and balance == "auto" else real("balance", balance, 0, 1)
-    )
-    bootstrap = flag("bootstrap", params["bootstrap"])
-    oob_score = params["oob_score"]
-    if not callable(oob_score) and not isinstance(oob_score, bool | np.bool_):
-        raise ParameterError("oob_score", oob_score, "True, False or a metric to call")
+    bootstrap, oob_score = params["bootstrap"], params["oob_score"]
     if oob_score and not bootstrap and not subsets:
         raise ParameterError("oob_score", oob_score, "False unless bootstrap=True")
-    size_name = "subset_size" if subsets else "top_sample"
     auto_bucket = auto_bucket_size(n, facts.record_bytes, random_thresholds)
-    bucket_size = _auto("bucket_size", params.get("bucket_size", "auto"), auto_bucket, 2)
+    bucket_size = _auto(params.get("bucket_size", "auto"), auto_bucket)
     rows_limit = _core.max_bucket_rows(min(d, _core.MAX_FEATURES))
     top_sample = min(
         n,
         rows_limit if subsets else n,
-        _auto(
-            size_name,
-            params[size_name],
-            auto_subset_size(n) if subsets else auto_top_sample(n, bucket_size),
-            2,
-        ),
+        _auto(params["subset_size"], auto_subset_size(n))
+        if subsets
+        else _auto(params["top_sample"], auto_top_sample(n, bucket_size)),
     )
     check_limits(n, d, bucket_size)
     if facts.weighted and not _SMALLEST_WEIGHT <= facts.weight <= _LARGEST_WEIGHT:
         raise DataError(
             f"The weights add up to {facts.weight:g}: scale them, so that their sum is neither huge nor tiny."
         )
-    max_features = features_per_split("max_features", params["max_features"], d)
+    max_features = features_per_split(params["max_features"], d)
     top_max_features = params.get("top_max_features", "auto")
-    if isinstance(top_max_features, str) and top_max_features == "auto":
+    if top_max_features == "auto":
         top_max_features = max_features
-    n_estimators = whole("n_estimators", params["n_estimators"], 1)
-    shared = params.get("trees_per_top", 1)
-    max_depth = params["max_depth"]
+    n_estimators = params["n_estimators"]
+    auto_shared = auto_trees_per_top(n_estimators, random_thresholds)
     sample_mean = bootstrap_mean(params["max_samples"], bootstrap, top_sample if subsets else n)
-    verbosity(params["verbose"])
     rows = top_sample if subsets else n  # that a tree is grown on
     offset, scale = (0.0, 1.0) if n_classes else _centre(facts.low, facts.high)
     return Plan(
         n_estimators=n_estimators,
-        trees_per_top=_auto("trees_per_top", shared, auto_trees_per_top(n_estimators, random_thresholds), 1),
+        trees_per_top=_auto(params.get("trees_per_top", 1), auto_shared),
         bucket_size=min(bucket_size, rows_limit),
         top_sample=top_sample,
-        top_max_features=features_per_split("top_max_features", top_max_features, d),
-        balance=balance,
-        bottom_balance=real("bottom_balance", params.get("bottom_balance", 0.0), 0, 1),
-        criterion=criterion,
+        top_max_features=features_per_split(top_max_features, d),
+        balance=AUTO_BALANCE if balance == "auto" else balance,
+        bottom_balance=params.get("bottom_balance", 0.0),
+        criterion=params["criterion"],
         n_classes=n_classes,
         max_features=max_features,
-        max_depth=None if max_depth is None else whole("max_depth", max_depth, 1),
-        min_samples_split=rows_or_share("min_samples_split", params["min_samples_split"], rows, 2),
-        min_samples_leaf=_leaf_rows(params["min_samples_leaf"], rows),
-        min_weight_fraction_leaf=real("min_weight_fraction_leaf", params["min_weight_fraction_leaf"], 0, 0.5),
-        min_impurity_decrease=real("min_impurity_decrease", params["min_impurity_decrease"], 0),
+        max_depth=params["max_depth"],
+        min_samples_split=rows_or_share(params["min_samples_split"], rows, 2),
+        min_samples_leaf=rows_or_share(params["min_samples_leaf"], rows, 1),
+        min_weight_fraction_leaf=params["min_weight_fraction_leaf"],
+        min_impurity_decrease=params["min_impurity_decrease"],
         random_thresholds=random_thresholds,
         bootstrap=bootstrap,
         sample_mean=sample_mean,
@@ -176,21 +149,15 @@ def make_plan(
         balanced_subsample=params.get("class_weight") == "balanced_subsample",
         oob=bool(oob_score),
         oob_metric=callable(oob_score),
-        hard_votes=one_of("voting", params.get("voting", "soft"), ("soft", "hard")) == "hard",
+        hard_votes=params.get("voting") == "hard",
         subsets=subsets,
-        chunk_size=_auto("chunk_size", params["chunk_size"], auto_chunk_size(d), 1),
+        chunk_size=_auto(params["chunk_size"], auto_chunk_size(d)),
         seed=seed,
         n_jobs=jobs_of(params["n_jobs"]),
         total_weight=_total_weight(facts, class_weights) * sample_mean * rows / n,
         target_offset=offset,
         target_scale=scale,
     )
-
-
-def _leaf_rows(min_samples_leaf: Any, n: int) -> int:
-    if isinstance(min_samples_leaf, float) and min_samples_leaf == 1:  # likely meant as one row
-        raise ParameterError("min_samples_leaf", min_samples_leaf, "a whole number or a share below 1")
-    return rows_or_share("min_samples_leaf", min_samples_leaf, n, 1)
 
 
 def _total_weight(facts: Facts, class_weights: tuple[float, ...]) -> float:
@@ -207,12 +174,6 @@ def _centre(low: float, high: float) -> tuple[float, float]:
     return low / 2 + high / 2, scale
 
 
-# Parameters that say how a forest is made, not which one.
-_NOT_OF_THE_MODEL = frozenset(
-    ("n_jobs", "verbose", "chunk_size", "store", "memory_limit", "spill_dir", "spill_limit", "checkpoint_dir")
-)
-
-
 def _plain(value: Any) -> Any:
     """A parameter as something that JSON holds and that compares."""
     if isinstance(value, dict):
@@ -226,25 +187,29 @@ def _plain(value: Any) -> Any:
 
 
 class Planner:
-    """Makes plans from an estimator's parameters as facts become known. The seed is drawn once."""
+    """Makes plans from an estimator's checked parameters as facts become known. The seed is drawn once.
 
-    def __init__(self, params: dict[str, Any], random_thresholds: bool, classification: bool) -> None:
+    `identity` has the parameters with which another fit is another forest.
+    """
+
+    def __init__(
+        self, params: dict[str, Any], identity: dict[str, Any], random_thresholds: bool, classification: bool
+    ) -> None:
         self._params = params
+        self._identity = identity
         self._random_thresholds = random_thresholds
         self.seed = seed_of(params["random_state"])
         self.classification = classification
 
     def identity(self) -> dict[str, Any]:
         """What makes another fit of the same data the same."""
-        model = {k: _plain(v) for k, v in self._params.items() if k not in _NOT_OF_THE_MODEL}
+        model = {name: _plain(value) for name, value in self._identity.items()}
         kind = f"{'extra' if self._random_thresholds else 'best'} thresholds"
         return {"version": __version__, "kind": kind, "seed": self.seed, "parameters": model}
 
     def expect(self, n_rows: int | None, n_features: int, n_classes: int) -> Plan:
         """The plan before the first pass: it raises for parameters that are not possible, and its top
         sample is the largest there may be."""
-        if self.classification:
-            _check_class_weight(self._params["class_weight"])
         n = MAX_ROWS if n_rows is None else n_rows
         wide, narrow = (
             self.expected(Facts(n, n_features, n_classes, width * n_features)) for width in (4, 1)
@@ -261,16 +226,6 @@ class Planner:
         if classes is not None:
             weights = _class_weights(self._params["class_weight"], classes, facts)
         return make_plan(self._params, facts, self.seed, weights, self._random_thresholds)
-
-
-def _check_class_weight(given: Any) -> None:
-    known = isinstance(given, str) and given in ("balanced", "balanced_subsample")
-    if given is None or known:
-        return
-    if not isinstance(given, dict):
-        raise ParameterError("class_weight", given, "a dict, 'balanced', 'balanced_subsample' or None")
-    if not all(is_real(w) and np.isfinite(w) and w >= 0 for w in given.values()):
-        raise ParameterError("class_weight", given, "a dict of finite weights of at least 0")
 
 
 def _class_weights(given: Any, classes: npt.NDArray[Any], facts: Facts) -> tuple[float, ...]:

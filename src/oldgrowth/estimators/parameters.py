@@ -1,0 +1,382 @@
+"""The parameters of the estimators: one table for docstrings, checks, options and a fit's identity.
+
+The signatures of the estimators are written out beside it; a test compares them with the table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Integral
+from textwrap import dedent, fill, indent
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..checks import flag, is_real, is_whole, one_of, path_of, real, verbosity, whole
+from ..errors import ParameterError
+from ..planning.planner import HIGHEST_BOOTSTRAP_MEAN, check_jobs
+from ..system.memory import size_of
+
+TASKS = ("classification", "regression")
+KINDS = ("random-forest", "extra-trees", "subsets")
+_WITH_TOP_TREES = ("random-forest", "extra-trees")
+
+# Takes a name and a value, returns the value in a plain type, or raises a ParameterError.
+Check = Callable[[str, Any], Any]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of the estimators of some kinds and tasks; `types` as people read them."""
+
+    name: str
+    types: str
+    default: Any
+    text: str
+    check: Check
+    kinds: tuple[str, ...] = KINDS
+    tasks: tuple[str, ...] = TASKS
+    changes_model: bool = True
+
+    @property
+    def documented(self) -> str:
+        """As an entry of a docstring."""
+        default = f'"{self.default}"' if isinstance(self.default, str) else repr(self.default)
+        text = indent(fill(self.text, 106), "    ")
+        return f"{self.name} : {self.types}, default {default}\n{text}"
+
+
+def _whole(low: int) -> Check:
+    return lambda name, value: whole(name, value, low)
+
+
+def _real(low: float, high: float = math.inf) -> Check:
+    return lambda name, value: real(name, value, low, high)
+
+
+def _one_of(*choices: str) -> Check:
+    return lambda name, value: one_of(name, value, choices)
+
+
+def _or_none(check: Check) -> Check:
+    return lambda name, value: None if value is None else check(name, value)
+
+
+def _or_auto(check: Check) -> Check:
+    return lambda name, value: value if isinstance(value, str) and value == "auto" else check(name, value)
+
+
+def _whole_or_auto(low: int) -> Check:
+    def check(name: str, value: Any) -> Any:
+        if isinstance(value, str) and value != "auto":
+            raise ParameterError(name, value, f"a whole number of at least {low}, or 'auto'")
+        return value if isinstance(value, str) else whole(name, value, low)
+
+    return check
+
+
+def _rows_or_share(low: int) -> Check:
+    """A number of rows: whole, or a share of all of them as a float."""
+
+    def check(name: str, value: Any) -> Any:
+        if is_real(value) and not isinstance(value, Integral) and 0 < value <= 1:
+            return float(value)
+        if is_whole(value) and value >= low:
+            return min(int(value), 2**62)
+        raise ParameterError(name, value, f"a whole number of at least {low} or a share in (0, 1]")
+
+    return check
+
+
+def _leaf_rows(name: str, value: Any) -> Any:
+    if isinstance(value, float) and value == 1:  # likely meant as one row
+        raise ParameterError(name, value, "a whole number or a share below 1")
+    return _rows_or_share(1)(name, value)
+
+
+def _features(name: str, value: Any) -> Any:
+    if value is None or (isinstance(value, str) and value in ("sqrt", "log2")):
+        return value
+    if is_whole(value) and value >= 1:
+        return int(value)
+    if is_real(value) and 0 < value <= 1:
+        return float(value)
+    wanted = "'sqrt', 'log2', None, a whole number of at least 1 or a share in (0, 1]"
+    raise ParameterError(name, value, wanted)
+
+
+def _max_samples(name: str, value: Any) -> Any:
+    most = HIGHEST_BOOTSTRAP_MEAN
+    if is_real(value) and not isinstance(value, Integral) and 0 < value <= most:
+        return float(value)
+    if is_whole(value) and value >= 1:
+        return int(value)
+    wanted = f"None, a number of rows from 1 on or a share, of at most {most} times the rows"
+    raise ParameterError(name, value, wanted)
+
+
+def _score(name: str, value: Any) -> Any:
+    if callable(value):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise ParameterError(name, value, "True, False or a metric to call")
+
+
+def _class_weight(name: str, value: Any) -> Any:
+    if value is None or (isinstance(value, str) and value in ("balanced", "balanced_subsample")):
+        return value
+    if not isinstance(value, dict):
+        raise ParameterError(name, value, "a dict, 'balanced', 'balanced_subsample' or None")
+    if not all(is_real(w) and np.isfinite(w) and w >= 0 for w in value.values()):
+        raise ParameterError(name, value, "a dict of finite weights of at least 0")
+    return value
+
+
+def _jobs(name: str, value: Any) -> Any:
+    check_jobs(value)
+    return value
+
+
+def _size(name: str, value: Any) -> Any:
+    size_of(name, value, 1)
+    return value
+
+
+def _path(name: str, value: Any) -> Any:
+    return path_of(name, value)
+
+
+def _any(name: str, value: Any) -> Any:
+    return value
+
+
+def _verbosity(name: str, value: Any) -> int:
+    return verbosity(value)
+
+
+# In the order of the signatures.
+PARAMETERS = (
+    Parameter("n_estimators", "int", 100, "Number of trees.", _whole(1)),
+    Parameter(
+        "criterion", "str", "gini", '"gini", "entropy" or "log_loss" (the same as "entropy").',
+        _one_of("gini", "entropy", "log_loss"), tasks=("classification",),
+    ),
+    Parameter(
+        "criterion", "str", "squared_error", '"squared_error".', _one_of("squared_error"), tasks=("regression",)
+    ),
+    Parameter(
+        "max_depth", "int | None", None,
+        "Longest path from the root, top tree included; None grows until leaves are pure.",
+        _or_none(_whole(1)),
+    ),
+    Parameter(
+        "min_samples_split", "int | float", 2,
+        "Fewest rows of a node that may be split; a float is a share of all rows.", _rows_or_share(2),
+    ),
+    Parameter(
+        "min_samples_leaf", "int | float", 1, "Fewest rows of a leaf; a float is a share of all rows.", _leaf_rows
+    ),
+    Parameter(
+        "min_weight_fraction_leaf", "float", 0.0,
+        "Smallest share of the total weight of all rows that a leaf must have.", _real(0, 0.5),
+    ),
+    Parameter(
+        "min_impurity_decrease", "float", 0.0,
+        "Smallest weighted decrease of impurity that a split must bring.", _real(0),
+    ),
+    *(
+        Parameter(
+            "max_features", "int | float | str | None", default,
+            'Features tried in each split, not counting those constant in the node: a number, a share, "sqrt", '
+            '"log2" or None for all.', _features, tasks=(task,),
+        )
+        for task, default in zip(TASKS, ("sqrt", 1.0), strict=True)
+    ),
+    *(
+        Parameter(
+            "bootstrap", "bool", default,
+            "Whether each tree sees a bootstrap of the rows (Poisson counts) or every row once.", flag,
+            kinds=kinds,
+        )
+        for kinds, default in ((("random-forest", "subsets"), True), (("extra-trees",), False))
+    ),
+    Parameter(
+        "max_samples", "int | float | None", None,
+        "Expected number of rows in a bootstrap, or their share, up to 4 times all; None means as many as there "
+        "are rows.", _or_none(_max_samples),
+    ),
+    Parameter(
+        "oob_score", "bool | Callable[..., float]", False,
+        "Whether to score each row by the trees that did not see it; or the metric to do it with. Top trees are "
+        "grown on a sample with its labels, so that with buckets of a few hundred rows or fewer scores are too "
+        "high.", _score, kinds=_WITH_TOP_TREES,
+    ),
+    Parameter(
+        "oob_score", "bool | Callable[..., float]", False,
+        "Whether to score each row by the trees that did not see it; or the metric to do it with.", _score,
+        kinds=("subsets",),
+    ),
+    Parameter(
+        "class_weight", "dict[Any, float] | str | None", None,
+        'Weights of the classes: a dict, "balanced", "balanced_subsample" (by each tree\'s bootstrap) or None.',
+        _class_weight, tasks=("classification",),
+    ),
+    Parameter(
+        "n_jobs", "int | None", -1, "Number of threads; -1 means all cores, None means 1.", _jobs,
+        changes_model=False,
+    ),
+    Parameter(
+        "random_state", "int | RandomState | None", None,
+        "A seed gives the same forest bit for bit, whatever n_jobs, chunk_size and store.", _any,
+    ),
+    Parameter("verbose", "int", 0, "1 shows progress.", _verbosity, changes_model=False),
+    Parameter(
+        "trees_per_top", "int | str", "auto",
+        'Bottom trees in each bucket, that is: trees that share a top tree. "auto" is 4, or fewer where there '
+        "would be fewer than twelve top trees. Few top trees cost accuracy; each takes time and, on disk, a copy "
+        "of the rows.", _whole_or_auto(1), kinds=("random-forest",),
+    ),
+    Parameter(
+        "trees_per_top", "int | str", "auto",
+        'Bottom trees in each bucket, that is: trees that share a top tree. "auto" is 4. Each top tree takes '
+        "time and, on disk, a copy of the rows.", _whole_or_auto(1), kinds=("extra-trees",),
+    ),
+    *(
+        Parameter(
+            "bucket_size", "int | str", "auto",
+            "Wanted largest number of rows in a bucket. With no more rows than this there is no top tree and the "
+            f'forest is an ordinary one. "auto" is {auto}, but all rows if there are at most 100,000.',
+            _whole_or_auto(2), kinds=(kind,),
+        )
+        for kind, auto in (
+            (
+                "random-forest",
+                "what a core's cache holds, from 30,000 rows of many or wide features to 60,000",
+            ),
+            ("extra-trees", "30,000"),
+        )
+    ),
+    Parameter(
+        "top_sample", "int | str", "auto",
+        'Rows that each top tree is grown on; "auto" is 2,048 for each expected bucket, but at least twice the '
+        "bucket size, up to 65,535, and at most 500,000.", _whole_or_auto(2), kinds=_WITH_TOP_TREES,
+    ),
+    Parameter(
+        "top_max_features", "int | float | str | None", "auto",
+        'Features tried in each split of a top tree; "auto" takes max_features.', _or_auto(_features),
+        kinds=_WITH_TOP_TREES,
+    ),
+    Parameter(
+        "balance", "float | str", "auto",
+        "Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. \"auto\" is 0.",
+        _or_auto(_real(0, 1)), kinds=_WITH_TOP_TREES,
+    ),
+    Parameter(
+        "bottom_balance", "float", 0.0, "The same in bottom trees, to study it: ordinary trees have 0.",
+        _real(0, 1), kinds=_WITH_TOP_TREES,
+    ),
+    Parameter(
+        "subset_size", "int | str", "auto",
+        'Rows that each tree is grown on; "auto" is 30,000, or a 60th of all rows if that is more.',
+        _whole_or_auto(2), kinds=("subsets",),
+    ),
+    Parameter(
+        "store", "str", "auto",
+        'Where buckets are kept: "memory", "disk", or "auto": in memory if all fits the limit.',
+        _one_of("auto", "memory", "disk"), kinds=_WITH_TOP_TREES, changes_model=False,
+    ),
+    Parameter(
+        "memory_limit", "int | float | str", "auto",
+        'What the process may take: bytes, a size like "2GB", or a share of the machine\'s memory. "auto" is '
+        "80 % of what is free.", _or_auto(_size), changes_model=False,
+    ),
+    Parameter(
+        "spill_dir", "path | None", None,
+        "Where a private directory for buckets is made; None takes the system's place for temporary files.",
+        _or_none(_path), kinds=_WITH_TOP_TREES, changes_model=False,
+    ),
+    Parameter(
+        "spill_dir", "path | None", None,
+        "Where sampled rows and trees go that do not fit memory; None takes the system's place for temporary "
+        "files.", _or_none(_path), kinds=("subsets",), changes_model=False,
+    ),
+    Parameter(
+        "spill_limit", "int | float | str", "auto",
+        "What the buckets may take on disk, as memory_limit; more rounds are made if it is too little for all "
+        'top trees at once. "auto" is 80 % of what is free.', _or_auto(_size), kinds=_WITH_TOP_TREES,
+        changes_model=False,
+    ),
+    Parameter(
+        "chunk_size", "int | str", "auto",
+        'Rows read at a time; does not change the forest. "auto" is about 2 MB, or less if memory is short.',
+        _whole_or_auto(1), changes_model=False,
+    ),
+    Parameter(
+        "checkpoint_dir", "path | None", None,
+        "A directory in which an interrupted fit leaves its work; a fit of the same data with the same "
+        "parameters resumes it there.", _or_none(_path), changes_model=False,
+    ),
+    Parameter(
+        "voting", "str", "soft",
+        '"soft" averages the class shares of the leaves, "hard" counts each tree\'s majority as in the paper.',
+        _one_of("soft", "hard"), tasks=("classification",),
+    ),
+)  # fmt: skip
+
+
+def parameters_of(kind: str, task: str) -> dict[str, Parameter]:
+    """The parameters of an estimator by their names, in the order of its signature."""
+    return {p.name: p for p in PARAMETERS if kind in p.kinds and task in p.tasks}
+
+
+def checked(parameters: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values in plain types; the first that is not possible is refused."""
+    return {name: parameter.check(name, given[name]) for name, parameter in parameters.items()}
+
+
+def that_change_the_model(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the given parameters with which another fit is another forest."""
+    others = {parameter.name for parameter in PARAMETERS if not parameter.changes_model}
+    return {name: value for name, value in given.items() if name not in others}
+
+
+_Estimator = TypeVar("_Estimator", bound=type)
+
+_ATTRIBUTES = {
+    "classification": """\
+classes_ : array
+    The labels, sorted.
+""",
+    "": """\
+feature_importances_ : array of shape (n_features,)
+    Share of each feature in the decrease of impurity.
+oob_score_, {oob}
+    Out-of-bag score and predictions, with oob_score.
+n_features_in_, feature_names_in_
+    Number and, for data frames, names of the features.
+forest_ : Forest
+    The trees; `forest_.digest()` is a hash of every bit of them.
+fit_report_ : FitReport
+    Rows and seconds of each stage, bucket sizes, nodes, peak memory.""",
+}
+
+
+def described(kind: str, task: str) -> Callable[[_Estimator], _Estimator]:
+    """A class with the parameters of this kind of forest, and their texts in its docstring."""
+    parameters = parameters_of(kind, task)
+
+    def decorate(cls: _Estimator) -> _Estimator:
+        oob = "oob_decision_function_" if task == "classification" else "oob_prediction_"
+        attributes = _ATTRIBUTES.get(task, "") + _ATTRIBUTES[""].format(oob=oob)
+        entries = "\n".join(parameter.documented for parameter in parameters.values())
+        summary, _, examples = dedent(f"    {cls.__doc__}").strip().partition("\n\n")
+        sections = (("Parameters", entries), ("Attributes", attributes))
+        body = "\n\n".join(f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections)
+        cls.__doc__ = indent(f"{summary}\n\n{body}\n\n{examples}\n", "    ").strip() + "\n    "
+        cls._parameters = parameters  # type: ignore[attr-defined]
+        return cls
+
+    return decorate
