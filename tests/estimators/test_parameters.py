@@ -59,5 +59,6 @@ def test_defaults_pass_the_checks_and_objects_do_not(cls: type) -> None:
 def test_what_changes_only_the_way_is_no_part_of_the_model() -> None:
     given = oldgrowth.RandomForestClassifier().get_params()
     assert given.keys() - that_change_the_model(given).keys() == {
-        "n_jobs", "verbose", "chunk_size", "store", "memory_limit", "spill_dir", "spill_limit", "checkpoint_dir"
+        "n_jobs", "verbose", "chunk_size", "store", "memory_limit", "spill_dir", "spill_limit",
+        "checkpoint_dir",
     }  # fmt: skip
