@@ -8,12 +8,15 @@ EXPERIMENTS := trees_per_top balance top_trees small_data big_data billion rare_
 BUILD := -Cbuild-dir='build/{wheel_tag}'
 SOURCES := $(shell find cpp src -type f -not -name '*.pyc') CMakeLists.txt pyproject.toml
 
-.PHONY: demo test test-cpp test-python test-asan fuzz torture torture-memory bench bench-scale sweep experiments experiments-quick lint format clean
+.PHONY: demo test test-all test-cpp test-python test-slow test-asan fuzz torture torture-memory bench bench-scale sweep experiments experiments-quick lint format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/oldgrowth demo
 
 test: test-cpp test-python
+
+# Also what takes long and rarely breaks.
+test-all: test test-slow
 
 test-cpp: $(VENV)/.installed-dev
 	$(BIN)/cmake -S . -B build/cpp -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DOLDGROWTH_PYTHON=OFF -DOLDGROWTH_TESTS=ON -DOLDGROWTH_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=RelWithDebInfo
@@ -21,7 +24,10 @@ test-cpp: $(VENV)/.installed-dev
 	$(BIN)/ctest --test-dir build/cpp --output-on-failure
 
 test-python: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest --numprocesses auto
+	$(BIN)/python -m pytest --numprocesses auto -m "not slow"
+
+test-slow: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest --numprocesses auto -m slow
 	$(BIN)/python -m pytest --numprocesses auto --on-disk tests/estimators/test_estimators.py tests/estimators/test_compare_sklearn.py
 
 # The extension under the address sanitizer: predictions of every kind of forest with evictions forced, files that change.

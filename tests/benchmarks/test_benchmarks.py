@@ -19,6 +19,8 @@ import goals  # noqa: E402
 import rivals  # noqa: E402
 import sweep  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 PNG = b"\x89PNG\r\n\x1a\n"
 
 

@@ -23,6 +23,8 @@ import trees_per_top  # noqa: E402
 import datasets  # noqa: E402
 import oldgrowth  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 PNG = b"\x89PNG\r\n\x1a\n"
 
 Runs = list[tuple[dict[str, Any], dict[str, Any]]]  # parameters and results

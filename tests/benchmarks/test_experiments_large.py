@@ -23,6 +23,8 @@ import small_data  # noqa: E402
 import physics  # noqa: E402
 import trials  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 PNG = b"\x89PNG\r\n\x1a\n"
 
 

@@ -222,6 +222,8 @@ def running_demo(*options: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("begun", ["oldgrowth-spill-*", "*/bands.npy", "*/oldgrowth-spill-*/*.rows"])
 def test_interrupt_of_a_running_demo(here: Path, temporary: Path, begun: str) -> None:
     """As it begins, while the scene is made, while rows are distributed: nothing is left."""

@@ -17,6 +17,8 @@ import pytest
 import oldgrowth
 from oldgrowth.datasets.parquet_footer import LARGE_FOOTER
 
+pytestmark = pytest.mark.slow
+
 READ = """
 import pathlib, sys, oldgrowth
 for batch in oldgrowth.open_dataset(sys.argv[1], target="label").batches(20_000):

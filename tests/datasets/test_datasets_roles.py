@@ -164,6 +164,7 @@ def wide_file(name: str, write: Any) -> Any:
     return make
 
 
+@pytest.mark.slow
 # Each took minutes when names were looked for in lists.
 @pytest.mark.parametrize(
     "make",

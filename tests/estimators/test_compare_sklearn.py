@@ -86,6 +86,7 @@ def test_a_full_tree_predicts_its_training_data_as_sklearns(regression: bool) ->
         np.testing.assert_array_equal(ours.predict_proba(x), theirs.predict_proba(x))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["RandomForestClassifier", "ExtraTreesClassifier", "RandomForestRegressor", "ExtraTreesRegressor"]
 )

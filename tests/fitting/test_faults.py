@@ -63,6 +63,7 @@ def small_fit(rows: int = 150, **params: Any) -> RandomForestClassifier:
 pytestmark = pytest.mark.filterwarnings("ignore:.*seen by every tree")
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_at_any_write(tiny, monkeypatch, tmp_path) -> None:
     expected = small_fit().forest_.digest()
     k = failed = 0
@@ -197,6 +198,7 @@ def test_any_flipped_bit_of_a_bucket_is_found_while_it_is_grown(tiny, monkeypatc
     assert len(found) > 8000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["grow", "assemble"])
 @pytest.mark.parametrize(
     "name",
@@ -214,6 +216,7 @@ def test_a_flipped_bit_in_a_checkpoint_never_makes_another_model(
     outcomes_of_flips(file, every, (DamagedCheckpointError,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["top-00000.rows", "trees.log", "oob.log"])
 def test_a_header_with_a_flipped_bit(tiny, monkeypatch, tmp_path, name: str) -> None:
     """Each bit of the first header."""

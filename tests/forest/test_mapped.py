@@ -28,6 +28,7 @@ print(hashlib.sha256(oldgrowth.load(sys.argv[1]).predict_proba(x).tobytes()).hex
 """
 
 
+@pytest.mark.slow
 def test_many_threads_and_processes_read_one_file_at_once(tmp_path: Path) -> None:
     x, y = make_data(20_000, 6, 4, seed=3)
     path, rows = tmp_path / "forest.og", tmp_path / "x.npy"
@@ -54,6 +55,7 @@ def in_memory_of_files() -> int:
     return int(status.split("RssFile:")[1].split()[0]) * 1024
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell")
 @pytest.mark.parametrize(
     "whole",

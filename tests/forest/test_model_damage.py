@@ -40,6 +40,7 @@ def small_file(path: Path) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.slow
 def loaded_and_used(path: Path, mmap: bool = True) -> Any:
     """Predict rows that reach every bottom tree: those of a mapped file are checked when they are used."""
     model = oldgrowth.load(path, mmap)

@@ -34,6 +34,7 @@ def peak(monkeypatch) -> list[int]:
     return most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "y"),
     [(RandomForestClassifier, Y), (RandomForestRegressor, NOISE), (ExtraTreesRegressor, NOISE)],

@@ -17,6 +17,8 @@ import pytest
 import oldgrowth
 from oldgrowth.system.memory import resident_memory
 
+pytestmark = pytest.mark.slow
+
 ROWS, FEATURES = 1_700_000, 100
 
 CHILD = """
