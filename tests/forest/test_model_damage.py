@@ -40,13 +40,13 @@ def small_file(path: Path) -> bytes:
     return path.read_bytes()
 
 
-@pytest.mark.slow
 def loaded_and_used(path: Path, mmap: bool = True) -> Any:
     """Predict rows that reach every bottom tree: those of a mapped file are checked when they are used."""
     model = oldgrowth.load(path, mmap)
     return model.predict_proba(make_data(60, 3, 3, seed=0)[0])
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_anywhere_is_found(path: Path, every: bool) -> None:
     whole = small_file(path)
     # Every bit that holds something, and some of the zeros between the sections.
