@@ -223,7 +223,6 @@ def running_demo(*options: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @pytest.mark.parametrize("begun", ["oldgrowth-spill-*", "*/bands.npy", "*/oldgrowth-spill-*/*.rows"])
 def test_interrupt_of_a_running_demo(here: Path, temporary: Path, begun: str) -> None:
     """As it begins, while the scene is made, while rows are distributed: nothing is left."""
@@ -238,6 +237,7 @@ def test_interrupt_of_a_running_demo(here: Path, temporary: Path, begun: str) ->
     assert not list(here.iterdir()) and not list(temporary.iterdir())
 
 
+@pytest.mark.slow
 def test_demo_in_a_process_of_its_own_keeps_the_limit(here: Path, temporary: Path) -> None:
     process = running_demo("--size", "600", "--trees", "8")
     out, err = process.communicate(timeout=100)
