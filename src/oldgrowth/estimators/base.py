@@ -292,6 +292,7 @@ class Classifier(ClassifierMixin, _ForestBase):
         self.classes_, targets = class_numbers(y)
         self.n_classes_ = len(self.classes_)
         rows = ArrayRows(x, targets, self.n_classes_, weights, self._names(), self.classes_)
+        rows.checked = self.checkpoint_dir is not None  # when resumed, the arrays may be others
         fitted = self._fit_rows(rows, True, callback)
         if fitted.oob is not None:
             self.oob_decision_function_ = self._oob_rows(fitted, rows, len(y))
@@ -375,6 +376,7 @@ class Regressor(RegressorMixin, _ForestBase):
             return self
         x, y, weights = self._check_training_data(X, y, sample_weight, numeric=True)
         rows = ArrayRows(x, np.asarray(y, dtype=np.float64), 0, weights, self._names())
+        rows.checked = self.checkpoint_dir is not None
         fitted = self._fit_rows(rows, False, callback)
         if fitted.oob is not None:
             self.oob_prediction_ = self._oob_rows(fitted, rows, len(y))[:, 0]

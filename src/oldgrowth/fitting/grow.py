@@ -7,47 +7,31 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
 from ..plan import Plan
+from ..planning.execution import GrowingRoom
 from ..reporting.progress import StageProgress
+from ..storage.bucket_store import Buckets
 from ..storage.grown_trees import BottomTree, GrownTrees
 from ..storage.leaf_buckets import LeafBucket, LeafMemory, RowPart, add_all
 from ..storage.votes import OutOfBag, Votes
-from ..system.threads import Workers
+from .context import FitContext, Prepared
 from .top_trees import TopTree
 
 # A bucket with more than this share of a worker's rows has its trees grown by several workers.
 _LARGE_SHARE = 0.25
 
 
-class Buckets(Protocol):
-    """What growing asks of a store."""
+@dataclass(frozen=True)
+class Sinks:
+    """Where grown trees and their votes go."""
 
-    def sizes(self, top: int) -> npt.NDArray[np.int64]: ...
-    def numbers(self, top: int, bucket: int) -> npt.NDArray[np.uint32]: ...
-    def load(self, top: int, bucket: int) -> _core.Bucket: ...
-    def only_leaf(self, top: int, bucket: int, rows: int) -> bool: ...
-    def parts(self, top: int, bucket: int) -> Iterator[RowPart]: ...
-    def expect(self, top: int, bucket: int) -> None: ...
-    def drop(self, top: int) -> None: ...
-
-
-class GrowingMemory(Protocol):
-    """What growing takes, and how much there is."""
-
-    @property
-    def room(self) -> int: ...
-
-    def of_bucket(self, rows: int, trees_at_once: int = 1) -> int:
-        """A bucket while so many trees are grown on it."""
-
-    def of_leaf(self, rows: int) -> int:
-        """A bucket that is one leaf, whose rows stream by."""
+    trees: GrownTrees
+    votes: OutOfBag | None
 
 
 @dataclass(frozen=True)
@@ -103,21 +87,35 @@ class TopTasks:
 def grow(
     store: Buckets,
     tops: dict[int, TopTree],
-    plan: Plan,
-    trees_of_tops: list[int],
-    trees: GrownTrees,
-    oob: OutOfBag | None,
-    pool: Workers,
-    progress: StageProgress,
-    memory: GrowingMemory,
-    leaf_memory: LeafMemory,
+    context: FitContext,
+    prepared: Prepared,
+    sinks: Sinks,
+    grown_rows: int = 0,
 ) -> None:
     """Grow all bottom trees on these top trees that are not grown yet.
 
-    As many buckets are in memory at a time as there is room for, but at least one.
+    As many buckets are in memory at a time as there is room for, but at least one. Top trees of the same
+    round with `grown_rows` rows of trees are grown already.
     """
-    of_tops = {i: TopTasks.of(store, i, top, trees_of_tops, trees) for i, top in tops.items()}
-    n_features = max((len(top.importances) for top in tops.values()), default=0)
+    rows = sum(int(store.sizes(i).sum()) * prepared.trees_of_tops[i] for i in tops)
+    with context.recorder.stage("grow", grown_rows + rows) as progress:
+        progress.skip(grown_rows)
+        _grow_all(store, tops, context, prepared, sinks, progress)
+
+
+def _grow_all(
+    store: Buckets,
+    tops: dict[int, TopTree],
+    context: FitContext,
+    prepared: Prepared,
+    sinks: Sinks,
+    progress: StageProgress,
+) -> None:
+    plan, pool, trees, oob = prepared.plan, context.pool, sinks.trees, sinks.votes
+    memory = GrowingRoom.now(prepared.model)
+    leaf_memory = LeafMemory(memory.most_keys, lambda: context.space.get().nameless())
+    of_tops = {i: TopTasks.of(store, i, top, prepared.trees_of_tops, trees) for i, top in tops.items()}
+    n_features = prepared.sampled.facts.n_features
     large = _LARGE_SHARE * sum(int(top.sizes.sum()) for top in of_tops.values()) / plan.n_jobs
     open_buckets = {i: top.buckets_left for i, top in of_tops.items()}
     unfinished = [top for i, top in of_tops.items() if open_buckets[i]]
@@ -163,7 +161,7 @@ def _by_trees(
     tasks: Iterator[Task],
     growing: _Growing,
     pool: Executor,
-    memory: GrowingMemory,
+    memory: GrowingRoom,
     done: Callable[[Task], None],
 ) -> Iterator[Task]:
     """Tasks whose bucket is loaded once and grown on by several workers; yields them when they are done."""
@@ -190,7 +188,7 @@ def _by_trees(
 
 
 def _by_buckets(
-    tasks: Iterator[Task], growing: _Growing, pool: Executor, memory: GrowingMemory
+    tasks: Iterator[Task], growing: _Growing, pool: Executor, memory: GrowingRoom
 ) -> Iterator[Task]:
     """Tasks done whole by one worker each; yields them when they are done."""
     running: dict[Future[None], tuple[Task, int]] = {}
@@ -343,7 +341,7 @@ def _class_weights(
     tops: list[TopTasks],
     plan: Plan,
     pool: Executor,
-    memory: GrowingMemory,
+    memory: GrowingRoom,
     leaf_memory: LeafMemory,
 ) -> list[list[float]]:
     """The weight of each class in each tree."""

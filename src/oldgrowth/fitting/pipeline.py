@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,8 +16,6 @@ from ..messages.counts import warn
 from ..messages.warnings import SpillsToMemoryWarning
 from ..plan import Plan
 from ..planning.execution import (
-    GrowingRoom,
-    Means,
     Outlook,
     choose_means,
     chunk_rows_for,
@@ -32,26 +30,21 @@ from ..planning.planner import Planner
 from ..reporting.progress import Observers, StoppedByCallback
 from ..reporting.report import FitReport, Recorder
 from ..rows.training_rows import TrainingRows
-from ..storage.bucket_store import MemoryStore
 from ..storage.fit_workspace import Space
 from ..storage.grown_trees import GrownTrees, TreesInMemory, TreesOnDisk
-from ..storage.leaf_buckets import LeafMemory
 from ..storage.sampled import Sampled
 from ..storage.votes import OobInMemory, OobOnDisk, OobRows, OutOfBag
 from ..system.limits import Limits
 from ..system.memory import return_memory_when_freed
 from ..system.signals import ended_by_signals
-from ..system.threads import Workers, workers
+from ..system.threads import workers
 from .assemble import Assembled, assemble
-from .distribute import distribute
-from .grow import grow
-from .resplit import split_large_buckets
+from .context import FitContext, Prepared
+from .grow import Sinks, grow
 from .rounds import Round, as_begun, distribute_round
 from .sample import sample
-from .subsets import SubsetStore, add_rows_outside
+from .subsets import add_rows_outside, subset_round
 from .top_trees import TopTree, grow_top_trees
-
-BucketSizes = list[npt.NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -73,195 +66,217 @@ def fit_forest(
     keep_checkpoint: bool = False,
 ) -> Fitted:
     """All stages. What is in the checkpoint directory goes when all is done, unless `keep_checkpoint`."""
-    # What is not possible is refused before any work is done.
-    expected = planner.expect(rows.n_rows, rows.n_features, rows.n_classes)
-    refuse_at_start(planner, rows, limits)
+    first_pass = FirstPass.planned(planner, rows, limits)  # what is not possible is refused before any work
+    with _live(limits, first_pass.plan.n_jobs, observers, keep_checkpoint) as context:
+        planner = _begin(context, planner, rows, first_pass.model)
+        sampled = _sample(context, planner, rows, first_pass)
+        prepared = _prepare(context, planner, sampled, limits)
+        prepared, tops = _top_trees(context, prepared)
+        grown = _bottom_trees(context, prepared, tops)
+        made = _assemble(context, prepared, grown)
+        oob = use_oob(_out_of_bag(context, prepared, grown, made.forest)) if prepared.plan.oob else None
+        report = _completed(context.recorder.report, prepared, grown, made)
+    return Fitted(made.forest, report, made.importances, oob)
+
+
+@dataclass(frozen=True)
+class FirstPass:
+    """What is decided before the first pass: the plan as far as it can be, and what it takes at most."""
+
+    plan: Plan
+    model: MemoryModel
+
+    @staticmethod
+    def planned(planner: Planner, rows: TrainingRows, limits: Limits) -> FirstPass:
+        plan = planner.expect(rows.n_rows, rows.n_features, rows.n_classes)
+        refuse_at_start(planner, rows, limits)
+        n = rows.n_rows or 1
+        widest = Sizes.of(plan, rows, n, Widths.widest(rows.n_features, n), weighted=True)
+        model = MemoryModel(plan, widest, limits)
+        return FirstPass(replace(plan, chunk_size=chunk_rows_for(model)), model)
+
+    @property
+    def _room(self) -> int:
+        return max(0, self.model.room(self.model.limits.resident))
+
+    @property
+    def kept_bytes(self) -> int:
+        """Memory for rows that may be in a top sample."""
+        return self._room // 8
+
+    @property
+    def label_bytes(self) -> int:
+        """Memory for labels."""
+        return max(2**20, self._room // 4) if self.model.limits.memory_given else 2**62
+
+    @property
+    def at_work(self) -> int:
+        """Memory of chunks and of rows that are kept, and what is left over for safety."""
+        return self.kept_bytes + self.model.chunks(self.plan.chunk_size, 1) + self.model.slack
+
+
+@contextmanager
+def _live(limits: Limits, n_jobs: int, observers: Observers, keep_checkpoint: bool) -> Iterator[FitContext]:
+    """Files, threads and reporting of a fit, ended with it however it ends."""
     if limits.memory_given:
         return_memory_when_freed()
-    widest = Sizes.of(
-        expected, rows, rows.n_rows or 1, Widths.widest(rows.n_features, rows.n_rows or 1), weighted=True
-    )
-    first_pass = MemoryModel(expected, widest, limits)
-    chunk_rows = chunk_rows_for(first_pass)
-    if limits.memory_given:
-        rows.limit_labels(max(2**20, first_pass.room(limits.resident) // 4))
     recorder = Recorder(observers, limits.memory)
     with (
         ended_by_signals(),
         _told_how_to_resume(recorder, limits.checkpoint_dir),
         Space(limits.spill_dir, limits.checkpoint_dir, keep_checkpoint) as space,
-        workers(expected.n_jobs) as pool,
+        workers(n_jobs) as pool,
     ):
         space.stop, space.limit = pool.stop, limits.spill_limit
         recorder.disk = lambda: space.opened
-        checkpoint = space.checkpoint()
-        begun = checkpoint.begin(planner.identity() | {"data": rows.fingerprint() if space.lasting else {}})
-        if disk := largest_disk(first_pass, rows):
-            recorder.say(f"may need up to about {disk}")
-        if checkpoint.taken_up:
-            recorder.say(f"goes on with the fit that {limits.checkpoint_dir} holds")
-        planner.seed = begun["seed"]
-        rows.checked |= space.lasting  # arrays too may be others when a fit is taken up again
-        expected = replace(expected, seed=planner.seed, chunk_size=chunk_rows)
-        with recorder.stage("sample", rows.n_rows, rows.nbytes) as progress:
-            kept_bytes = max(0, first_pass.room(limits.resident)) // 8
-            work = kept_bytes + first_pass.chunks(chunk_rows, 1) + first_pass.slack
-            outlook = Outlook(planner, rows, limits, work)
-            sampled = sample(rows, expected, pool, progress, space, kept_bytes, outlook.look)
-        n = sampled.facts.n_rows
-        plan = planner.plan(sampled.facts, rows.classes)
-        widths = Widths.of(sampled.codec.widths, codec=sampled.codec.bytes)
-        sizes = Sizes.of(plan, rows, n, widths, sampled.facts.weighted)
-        model = MemoryModel(plan, sizes, limits)
-        means = choose_means(model, recorder.report.stages[0].peak_memory)
-        plan = replace(plan, chunk_size=means.chunk_rows)
-        recorder.say(f"store: {means.store} ({means.why})")
-        if means.store == "disk" and limits.spills_to_memory:
-            warn(SpillsToMemoryWarning(limits.directory))
-        if disk := expected_disk(model):
-            recorder.say(f"needs about {disk}")
-        with recorder.stage("top trees", plan.top_sample * len(plan.trees_of_tops(n))) as progress:
-            tops = grow_top_trees(sampled, plan, pool, progress, space.checkpoint(), means.tops_at_once)
-        means = as_begun(with_rounds(means, model, max(top.n_buckets for top in tops)), space.checkpoint())
-        fitting = _Fitting(sampled, plan, means, space, pool, recorder, model)
-        tops, bucket_sizes = fitting.grow_bottom_trees(tops)
-        with recorder.stage("assemble", n) as progress:
-            spilled = space.get() if fitting.on_disk else None
-            made = assemble(
-                rows.n_features, plan.n_classes, tops, plan.trees_of_tops(n), fitting.trees, spilled
-            )
-            progress.advance(n)
-        oob = use_oob(fitting.out_of_bag(made.forest)) if plan.oob else None
-        _complete(recorder.report, sampled, plan, means, made, bucket_sizes)
-    return Fitted(made.forest, recorder.report, made.importances, oob)
+        yield FitContext(space, pool, recorder)
 
 
-class _Fitting:
-    """Distributing and growing, by the means chosen."""
-
-    def __init__(
-        self,
-        sampled: Sampled,
-        plan: Plan,
-        means: Means,
-        space: Space,
-        pool: Workers,
-        recorder: Recorder,
-        model: MemoryModel,
-    ) -> None:
-        self._sampled, self._plan, self._means, self._model = sampled, plan, means, model
-        self._space, self._pool, self._recorder = space, pool, recorder
-        self._n = sampled.facts.n_rows
-        self._trees_of_tops = plan.trees_of_tops(self._n)
-        self.on_disk = means.store == "disk"
-        self._oob = self._make_oob() if plan.oob else None
-        self.trees: GrownTrees = TreesInMemory()
-        if self.on_disk:
-            votes = self._oob if isinstance(self._oob, OobOnDisk) else None
-            self.trees = TreesOnDisk(space.get(), sampled.facts.n_features, plan.n_classes, votes)
-
-    def grow_bottom_trees(self, tops: list[TopTree]) -> tuple[list[TopTree], BucketSizes]:
-        """The top trees, split further where buckets were too large, and the rows of their buckets."""
-        if self._plan.subsets:
-            store = SubsetStore(self._sampled, self._plan)
-            self._grow(store, dict(enumerate(tops)))
-            return tops, [store.sizes(i) for i in range(len(tops))]
-        if self._means.store == "memory":
-            return self._in_memory(tops)
-        return self._in_rounds(tops)
-
-    def _in_memory(self, tops: list[TopTree]) -> tuple[list[TopTree], BucketSizes]:
-        numbered = dict(enumerate(tops))
-        with self._recorder.stage("distribute", self._n) as progress:
-            store = MemoryStore(self._sampled, {i: top.n_buckets for i, top in numbered.items()}, self._plan)
-            distribute(self._sampled, numbered, store, self._plan, self._pool, progress)
-            for task in [self._pool.submit(store.seal, i) for i in numbered]:
-                task.result()
-            for i in numbered:
-                numbered[i] = self._split(store, i, numbered[i])
-                store.set_depths(i, numbered[i].bucket_depths)
-        sizes = [store.sizes(i) for i in numbered]
-        self._grow(store, numbered)
-        return list(numbered.values()), sizes
-
-    def _in_rounds(self, tops: list[TopTree]) -> tuple[list[TopTree], BucketSizes]:
-        tops, sizes = list(tops), []
-        space, step = self._space.get(), self._means.tops_per_round
-        for first in range(0, len(tops), step):
-            numbers = range(first, min(first + step, len(tops)))
-            with self._recorder.stage("distribute", self._n, self._sampled.rows.nbytes) as progress:
-                done = distribute_round(
-                    numbers,
-                    self._sampled,
-                    tops,
-                    self._plan,
-                    self._means,
-                    space,
-                    self._pool,
-                    progress,
-                    self.trees,
-                )
-            self._recorder.report.buckets_split += done.n_split
-            for i in numbers:
-                tops[i] = done.tops[i]
-                sizes.append(done.sizes[i])
-            left = done.unfinished(self.trees, self._trees_of_tops)
-            self._check_buckets(done, left)
-            grown = sum(self._n * self._trees_of_tops[i] for i in numbers if i not in left)
-            self._grow(done.store, left, grown)
-        return tops, sizes
-
-    def _check_buckets(self, done: Round, tops: Iterable[int]) -> None:
-        """Refuse those that came out too large for memory, if trees split them."""
-        for i in tops:
-            for bucket in np.flatnonzero(done.sizes[i] > self._model.largest_bucket).tolist():
-                rows = int(done.sizes[i][bucket])
-                if not done.store.only_leaf(i, bucket, rows):
-                    refuse_large_bucket(self._model, rows)
-
-    def _split(self, store: MemoryStore, top: int, tree: TopTree) -> TopTree:
-        if not self._plan.needs_top_trees(self._n):
-            return tree
-        tree, n_split = split_large_buckets(store, top, tree, self._plan, self._pool)
-        self._recorder.report.buckets_split += n_split
-        return tree
-
-    def _grow(self, store: Any, tops: dict[int, TopTree], grown: int = 0) -> None:
-        """Trees on these top trees; those on others of the round, with so many rows, are grown already."""
-        rows = sum(int(store.sizes(i).sum()) * self._trees_of_tops[i] for i in tops)
-        room = GrowingRoom.now(self._model)
-        leaf_memory = LeafMemory(room.most_keys, lambda: self._space.get().nameless())
-        with self._recorder.stage("grow", grown + rows) as progress:
-            progress.skip(grown)
-            grow(
-                store, tops, self._plan, self._trees_of_tops, self.trees, self._oob, self._pool, progress,
-                room, leaf_memory,
-            )  # fmt: skip
-
-    def _make_oob(self) -> OutOfBag:
-        n, plan = self._n, self._plan
-        if plan.subsets or (not self.on_disk and self._model.votes <= self._means.oob_bytes):
-            return OobInMemory(n, plan)
-        return OobOnDisk(n, plan, self._space.get(), self._means.oob_bytes)
-
-    def out_of_bag(self, forest: Forest) -> Iterator[OobRows]:
-        assert self._oob is not None
-        with self._recorder.stage("out of bag", self._n) as progress:
-            if self._plan.subsets:
-                assert isinstance(self._oob, OobInMemory)
-                add_rows_outside(self._oob, self._sampled, self._plan, forest, progress)
-            if isinstance(self._oob, OobOnDisk) and isinstance(self.trees, TreesOnDisk):
-                self._oob.keep(self.trees.runs)
-            for part in self._oob.means():
-                yield part
-                if not self._plan.subsets:
-                    progress.advance(len(part.mean))
+def _begin(context: FitContext, planner: Planner, rows: TrainingRows, model: MemoryModel) -> Planner:
+    """Begin anew or resume; with the seed that the fit began with."""
+    space, recorder, checkpoint = context.space, context.recorder, context.checkpoint
+    begun = checkpoint.begin(planner.identity() | {"data": rows.fingerprint() if space.lasting else {}})
+    if disk := largest_disk(model, rows):
+        recorder.say(f"may need up to about {disk}")
+    if checkpoint.taken_up:
+        recorder.say(f"goes on with the fit that {model.limits.checkpoint_dir} holds")
+    return planner.with_seed(begun["seed"])
 
 
-def _complete(
-    report: FitReport, sampled: Sampled, plan: Plan, means: Means, made: Assembled, sizes: BucketSizes
-) -> None:
-    facts = sampled.facts
+def _sample(context: FitContext, planner: Planner, rows: TrainingRows, first_pass: FirstPass) -> Sampled:
+    plan = replace(first_pass.plan, seed=planner.seed)
+    outlook = Outlook(planner, rows, first_pass.model.limits, first_pass.at_work)
+    rows.limit_labels(first_pass.label_bytes)
+    with context.recorder.stage("sample", rows.n_rows, rows.nbytes) as progress:
+        return sample(rows, plan, context.pool, progress, context.space, first_pass.kept_bytes, outlook.look)
+
+
+def _prepare(context: FitContext, planner: Planner, sampled: Sampled, limits: Limits) -> Prepared:
+    """Plan the other stages, now that all rows were seen."""
+    facts, recorder = sampled.facts, context.recorder
+    plan = planner.plan(facts, sampled.rows.classes)
+    widths = Widths.of(sampled.codec.widths, codec=sampled.codec.bytes)
+    model = MemoryModel(plan, Sizes.of(plan, sampled.rows, facts.n_rows, widths, facts.weighted), limits)
+    means = choose_means(model, recorder.report.stages[0].peak_memory)
+    recorder.say(f"store: {means.store} ({means.why})")
+    if means.store == "disk" and limits.spills_to_memory:
+        warn(SpillsToMemoryWarning(limits.directory))
+    if disk := expected_disk(model):
+        recorder.say(f"needs about {disk}")
+    return Prepared(sampled, replace(plan, chunk_size=means.chunk_rows), means, model)
+
+
+def _top_trees(context: FitContext, prepared: Prepared) -> tuple[Prepared, list[TopTree]]:
+    """The top trees, and the rounds in which their buckets are made."""
+    plan = prepared.plan
+    with context.recorder.stage("top trees", plan.top_sample * len(prepared.trees_of_tops)) as progress:
+        tops = grow_top_trees(
+            prepared.sampled, plan, context.pool, progress, context.checkpoint, prepared.means.tops_at_once
+        )
+    means = with_rounds(prepared.means, prepared.model, max(top.n_buckets for top in tops))
+    return replace(prepared, means=as_begun(means, context.checkpoint)), tops
+
+
+@dataclass(frozen=True)
+class _Grown:
+    """The top trees, split further where buckets were too large, the rows of their buckets, and where the
+    bottom trees and the votes are."""
+
+    tops: list[TopTree]
+    bucket_sizes: list[npt.NDArray[np.int64]]
+    sinks: Sinks
+
+
+def _bottom_trees(context: FitContext, prepared: Prepared, tops: list[TopTree]) -> _Grown:
+    votes = _new_votes(context, prepared) if prepared.plan.oob else None
+    sinks = Sinks(_new_trees(context, prepared, votes), votes)
+    split, sizes = list(tops), []
+    for done in _rounds(context, prepared, tops, sinks.trees):
+        left = done.unfinished(sinks.trees, prepared.trees_of_tops)
+        if prepared.on_disk:
+            _check_buckets(prepared.model, done, left)
+        grown = sum(prepared.n_rows * prepared.trees_of_tops[i] for i in done.tops if i not in left)
+        grow(done.store, left, context, prepared, sinks, grown)
+        for i, top in done.tops.items():
+            split[i] = top
+            sizes.append(done.sizes[i])
+        context.recorder.report.buckets_split += done.n_split
+    return _Grown(split, sizes, sinks)
+
+
+def _rounds(
+    context: FitContext, prepared: Prepared, tops: list[TopTree], trees: GrownTrees
+) -> Iterator[Round]:
+    """Some top trees at a time, with their buckets."""
+    if prepared.plan.subsets:
+        yield subset_round(prepared, tops)
+        return
+    step = prepared.means.tops_per_round
+    for first in range(0, len(tops), step):
+        numbered = {i: tops[i] for i in range(first, min(first + step, len(tops)))}
+        nbytes = prepared.sampled.rows.nbytes if prepared.on_disk else None
+        with context.recorder.stage("distribute", prepared.n_rows, nbytes) as progress:
+            done = distribute_round(numbered, context, prepared, progress, trees)
+        yield done
+
+
+def _new_votes(context: FitContext, prepared: Prepared) -> OutOfBag:
+    plan, means = prepared.plan, prepared.means
+    if plan.subsets or (not prepared.on_disk and prepared.model.votes <= means.oob_bytes):
+        return OobInMemory(prepared.n_rows, plan)
+    return OobOnDisk(prepared.n_rows, plan, context.space.get(), means.oob_bytes)
+
+
+def _new_trees(context: FitContext, prepared: Prepared, votes: OutOfBag | None) -> GrownTrees:
+    if not prepared.on_disk:
+        return TreesInMemory()
+    logged = votes if isinstance(votes, OobOnDisk) else None
+    facts = prepared.sampled.facts
+    return TreesOnDisk(context.space.get(), facts.n_features, prepared.plan.n_classes, logged)
+
+
+def _check_buckets(model: MemoryModel, done: Round, tops: dict[int, TopTree]) -> None:
+    """Refuse those that came out too large for memory, if trees split them."""
+    for i in tops:
+        for bucket in np.flatnonzero(done.sizes[i] > model.largest_bucket).tolist():
+            rows = int(done.sizes[i][bucket])
+            if not done.store.only_leaf(i, bucket, rows):
+                refuse_large_bucket(model, rows)
+
+
+def _assemble(context: FitContext, prepared: Prepared, grown: _Grown) -> Assembled:
+    with context.recorder.stage("assemble", prepared.n_rows) as progress:
+        spilled = context.space.get() if prepared.on_disk else None
+        made = assemble(
+            prepared.sampled.facts.n_features,
+            prepared.plan.n_classes,
+            grown.tops,
+            prepared.trees_of_tops,
+            grown.sinks.trees,
+            spilled,
+        )
+        progress.advance(prepared.n_rows)
+    return made
+
+
+def _out_of_bag(context: FitContext, prepared: Prepared, grown: _Grown, forest: Forest) -> Iterator[OobRows]:
+    """The means over the trees that did not see each row, some rows at a time."""
+    trees, votes, subsets = grown.sinks.trees, grown.sinks.votes, prepared.plan.subsets
+    assert votes is not None
+    with context.recorder.stage("out of bag", prepared.n_rows) as progress:
+        if subsets:
+            assert isinstance(votes, OobInMemory)
+            add_rows_outside(votes, prepared.sampled, prepared.plan, forest, progress)
+        if isinstance(votes, OobOnDisk) and isinstance(trees, TreesOnDisk):
+            votes.keep(trees.runs)
+        for part in votes.means():
+            yield part
+            if not subsets:
+                progress.advance(len(part.mean))
+
+
+def _completed(report: FitReport, prepared: Prepared, grown: _Grown, made: Assembled) -> FitReport:
+    facts, plan, means, sizes = prepared.sampled.facts, prepared.plan, prepared.means, grown.bucket_sizes
     report.rows, report.features, report.record_bytes = facts.n_rows, facts.n_features, facts.record_bytes
     report.top_trees = len(sizes) if plan.needs_top_trees(facts.n_rows) else 0
     report.trees, report.nodes, report.depth = plan.n_estimators, made.forest.n_nodes, made.depth
@@ -269,6 +284,7 @@ def _complete(
     report.store, report.store_reason = means.store, means.why
     report.rounds = -(-len(sizes) // means.tops_per_round)
     report.count_buckets(sizes)
+    return report
 
 
 @contextmanager

@@ -16,12 +16,12 @@ from ..plan import Plan
 from ..planning.execution import Means
 from ..reporting.progress import StageProgress
 from ..rows.training_rows import Place
+from ..storage.bucket_store import Buckets, BucketStore, MemoryStore
 from ..storage.checkpoint import Checkpoint
 from ..storage.disk_store import DiskStore
 from ..storage.grown_trees import GrownTrees
-from ..storage.sampled import Sampled
-from ..storage.workspace import Workspace
 from ..system.threads import Workers
+from .context import FitContext, Prepared
 from .distribute import distribute
 from .resplit import split_large_buckets
 from .top_trees import TopTree, checked_top_tree
@@ -31,7 +31,7 @@ from .top_trees import TopTree, checked_top_tree
 class Round:
     """Top trees with their buckets ready to grow; `sizes` has the rows of each bucket."""
 
-    store: DiskStore
+    store: Buckets
     tops: dict[int, TopTree]
     sizes: dict[int, npt.NDArray[np.int64]]
     n_split: int
@@ -55,41 +55,33 @@ def as_begun(means: Means, checkpoint: Checkpoint) -> Means:
     return means
 
 
+def open_store(context: FitContext, prepared: Prepared, n_buckets: dict[int, int]) -> BucketStore:
+    """Where the rows of so many buckets of these top trees go."""
+    sampled, plan = prepared.sampled, prepared.plan
+    if prepared.on_disk:
+        return DiskStore(sampled, n_buckets, plan, context.space.get(), prepared.means.group_rows)
+    return MemoryStore(sampled, n_buckets, plan)
+
+
 def distribute_round(
-    numbers: range,
-    sampled: Sampled,
-    tops: list[TopTree],
-    plan: Plan,
-    means: Means,
-    space: Workspace,
-    pool: Workers,
+    tops: dict[int, TopTree],
+    context: FitContext,
+    prepared: Prepared,
     progress: StageProgress,
     trees: GrownTrees,
 ) -> Round:
-    """Bring the rows of these top trees into buckets, or take up what was done of it."""
-    checkpoint = Checkpoint(space)
-    name = f"round-{numbers.start:05d}"
+    """Bring the rows of these top trees into buckets, or resume from what was done of it."""
+    checkpoint, sampled, plan = context.checkpoint, prepared.sampled, prepared.plan
+    name = f"round-{min(tops):05d}"
     if (found := checkpoint.saved(f"{name}-split")) is not None:
         with checkpoint.believed(f"{name}-split"):
-            done = _reopened(numbers, found, sampled, plan, means, space, trees)
+            done = _reopened(list(tops), found, context, prepared, trees)
         if done is not None:
             progress.skip(sampled.facts.n_rows)
             return done
         checkpoint.forget(f"{name}-split")  # rows that it relies on are lost
-    mine = {i: tops[i] for i in numbers}
-    n_buckets = {i: top.n_buckets for i, top in mine.items()}
-    store = DiskStore(sampled, n_buckets, plan, space, means.group_rows)
-    start: tuple[Place, list[int]] = Place(), []
-    complete = False
-    begun = False
-    if (found := checkpoint.saved(name)) is not None:
-        with checkpoint.believed(name):
-            start, sizes, complete = _how_far(found[1], sampled, plan, numbers)
-        begun = store.reopen(sizes, start[0].row)
-    if not begun:  # or the files have less than was remembered, or other top trees have had this round
-        start, complete = (Place(), []), False
-        checkpoint.forget(name)
-        store.reopen(dict.fromkeys(numbers, 0), 0)
+    store = open_store(context, prepared, {i: top.n_buckets for i, top in tops.items()})
+    start, complete = _resumed(store, checkpoint, name, list(tops), prepared)
 
     def remember(place: Place, classes: list[int], complete: bool = False) -> None:
         if checkpoint.active:
@@ -99,46 +91,66 @@ def distribute_round(
     if complete:
         progress.skip(sampled.facts.n_rows)
     else:
-        distribute(sampled, mine, store, plan, pool, progress, start, remember)
+        distribute(sampled, tops, store, plan, context.pool, progress, start, remember)
         remember(sampled.end, sampled.facts.class_rows.tolist(), complete=True)
-    n_split = 0
-    for i in numbers:
-        store.seal(i)
-        mine[i], more = split_large_buckets(store, i, mine[i], plan, pool, means.tops_at_once)
-        store.set_depths(i, mine[i].bucket_depths)
-        n_split += more
-    done = Round(store, mine, {i: store.sizes(i) for i in numbers}, n_split)
-    _save_split(checkpoint, name, done)
+    done = _split(tops, store, plan, context.pool, prepared.means.tops_at_once)
+    _save_split(checkpoint, name, store, done)
     return done
 
 
-def _save_split(checkpoint: Checkpoint, name: str, done: Round) -> None:
+def _resumed(
+    store: BucketStore, checkpoint: Checkpoint, name: str, numbers: list[int], prepared: Prepared
+) -> tuple[tuple[Place, list[int]], bool]:
+    """Where a distribution goes on, and whether it is complete."""
+    if (found := checkpoint.saved(name)) is not None:
+        with checkpoint.believed(name):
+            start, sizes, complete = _how_far(found[1], prepared)
+        if store.reopen(sizes, start[0].row):
+            return start, complete
+    # Nothing is done, the files have less than was remembered, or other top trees have had this round.
+    checkpoint.forget(name)
+    store.reopen(dict.fromkeys(numbers, 0), 0)
+    return (Place(), []), False
+
+
+def _split(tops: dict[int, TopTree], store: BucketStore, plan: Plan, pool: Workers, at_once: int) -> Round:
+    """Make the buckets ready, and split those that came out too large."""
+    for task in [pool.submit(store.seal, i) for i in tops]:
+        task.result()
+    split, n_split = {}, 0
+    for i, top in tops.items():
+        split[i], more = split_large_buckets(store, i, top, plan, pool, at_once)
+        store.set_depths(i, split[i].bucket_depths)
+        n_split += more
+    return Round(store, split, {i: store.sizes(i) for i in tops}, n_split)
+
+
+def _save_split(checkpoint: Checkpoint, name: str, store: BucketStore, done: Round) -> None:
     if not checkpoint.active:
         return
     arrays: dict[str, npt.NDArray[Any]] = {}
     for i, top in done.tops.items():
         arrays |= {f"{i}_{key}": array for key, array in vars(top).items()}
-        arrays[f"{i}_owners"] = done.store.owners(i)
+        arrays[f"{i}_owners"] = store.owners(i)
         arrays[f"{i}_sizes"] = done.sizes[i]
-    checkpoint.save(f"{name}-split", arrays, {"sizes": done.store.sync(), "split": done.n_split})
+    checkpoint.save(f"{name}-split", arrays, {"sizes": store.sync(), "split": done.n_split})
 
 
 def _reopened(
-    numbers: range,
+    numbers: list[int],
     found: tuple[dict[str, npt.NDArray[Any]], dict[str, Any]],
-    sampled: Sampled,
-    plan: Plan,
-    means: Means,
-    space: Workspace,
+    context: FitContext,
+    prepared: Prepared,
     trees: GrownTrees,
 ) -> Round | None:
     """A round that another process distributed and split; top trees that are grown have no files left.
 
     None if there are trees to grow yet and their rows are lost.
     """
+    sampled = prepared.sampled
     arrays, values = found
     sizes = values["sizes"]
-    if sorted(map(int, sizes)) != list(numbers):  # other top trees have had this round
+    if sorted(map(int, sizes)) != numbers:  # other top trees have had this round
         return None
     tops, owners = {}, {}
     for i in numbers:
@@ -151,9 +163,8 @@ def _reopened(
             raise ValueError("another number of buckets")
         if owners[i].dtype != np.int64 or owners[i].min() < 0 or len(np.unique(owners[i])) != len(rows):
             raise ValueError("a bucket without rows of its own")
-    trees_of_tops = plan.trees_of_tops(sampled.facts.n_rows)
-    left = [i for i in numbers if not _finished(i, tops[i], trees, trees_of_tops)]
-    store = DiskStore(sampled, {i: tops[i].n_buckets for i in left}, plan, space, means.group_rows)
+    left = [i for i in numbers if not _finished(i, tops[i], trees, prepared.trees_of_tops)]
+    store = open_store(context, prepared, {i: tops[i].n_buckets for i in left})
     if not store.reopen({i: sizes[str(i)] for i in left}, sampled.facts.n_rows, owners):
         return None
     for i in left:
@@ -166,9 +177,10 @@ def _reopened(
 
 
 def _how_far(
-    values: dict[str, Any], sampled: Sampled, plan: Plan, numbers: range
+    values: dict[str, Any], prepared: Prepared
 ) -> tuple[tuple[Place, list[int]], dict[int, int], bool]:
     """The place that a distribution came to, with the rows of each class and the size of each file."""
+    sampled, plan = prepared.sampled, prepared.plan
     place, classes, complete = Place(**values["place"]), values["classes"], bool(values["complete"])
     sizes = {int(top): size for top, size in values["sizes"].items()}
     if not all(type(n) is int and n >= 0 for n in [*vars(place).values(), *classes, *sizes.values()]):

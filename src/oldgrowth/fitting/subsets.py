@@ -16,7 +16,9 @@ from ..rows.training_rows import Pass, Place
 from ..storage.leaf_buckets import RowPart
 from ..storage.sampled import Sampled
 from ..storage.votes import VOTES_BYTES, OobInMemory
-from .top_trees import SampleRows
+from .context import Prepared
+from .rounds import Round
+from .top_trees import SampleRows, TopTree
 
 
 class SubsetStore:
@@ -47,6 +49,12 @@ class SubsetStore:
 
     def drop(self, top: int) -> None:
         """Nothing is held."""
+
+
+def subset_round(prepared: Prepared, tops: list[TopTree]) -> Round:
+    """All trees at once: each has its own rows, and nothing is distributed."""
+    store = SubsetStore(prepared.sampled, prepared.plan)
+    return Round(store, dict(enumerate(tops)), {i: store.sizes(i) for i in range(len(tops))}, 0)
 
 
 def add_rows_outside(

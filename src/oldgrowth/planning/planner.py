@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -200,6 +201,12 @@ class Planner:
         self._random_thresholds = random_thresholds
         self.seed = seed_of(params["random_state"])
         self.classification = classification
+
+    def with_seed(self, seed: int) -> Planner:
+        """The same with another seed."""
+        other = copy(self)
+        other.seed = seed
+        return other
 
     def identity(self) -> dict[str, Any]:
         """What makes another fit of the same data the same."""

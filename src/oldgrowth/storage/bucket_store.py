@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,18 @@ def unlike_first(parts: Iterable[npt.NDArray[np.uint8]], most: int) -> npt.NDArr
     return np.concatenate(found)
 
 
+class Buckets(Protocol):
+    """What growing asks of a store."""
+
+    def sizes(self, top: int) -> npt.NDArray[np.int64]: ...
+    def numbers(self, top: int, bucket: int) -> npt.NDArray[np.uint32]: ...
+    def load(self, top: int, bucket: int) -> _core.Bucket: ...
+    def only_leaf(self, top: int, bucket: int, rows: int) -> bool: ...
+    def parts(self, top: int, bucket: int) -> Iterator[RowPart]: ...
+    def expect(self, top: int, bucket: int) -> None: ...
+    def drop(self, top: int) -> None: ...
+
+
 class BucketStore(ABC):
     """Takes routed rows group by group, then hands out buckets with their rows in order.
 
@@ -59,6 +71,21 @@ class BucketStore(ABC):
     @abstractmethod
     def end_group(self, group: Any, rows: int) -> None:
         """All rows of a group are there. Groups end in the order of their rows."""
+
+    def sync(self) -> dict[int, int]:
+        """Make what was written outlive the process; the size of each top tree's file."""
+        return {}
+
+    def reopen(
+        self, sizes: dict[int, int], n_rows: int, owners: dict[int, npt.NDArray[np.int64]] | None = None
+    ) -> bool:
+        """Resume from what another process synced at these sizes, with so many rows for each top tree, or
+        begin anew; False if that is not there. `owners` has whose blocks are the rows of each bucket."""
+        return not any(sizes.values())
+
+    def owners(self, top: int) -> npt.NDArray[np.int64]:
+        """For each bucket, whose blocks are its rows."""
+        return np.arange(len(self.sizes(top)))
 
     @abstractmethod
     def seal(self, top: int) -> None:

@@ -1,0 +1,51 @@
+"""What the stages of a fit are given: what is live, and what was decided after the first pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..plan import Plan
+from ..planning.execution import Means
+from ..planning.memory_model import MemoryModel
+from ..reporting.report import Recorder
+from ..storage.checkpoint import Checkpoint
+from ..storage.fit_workspace import Space
+from ..storage.sampled import Sampled
+from ..system.threads import Workers
+
+
+@dataclass(frozen=True)
+class FitContext:
+    """What is live during a fit: files, threads, and who is told of the progress."""
+
+    space: Space
+    pool: Workers
+    recorder: Recorder
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        return self.space.checkpoint()
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is known before top trees are grown: the rows, the forest that is wanted, and how it is made."""
+
+    sampled: Sampled
+    plan: Plan
+    means: Means
+    model: MemoryModel
+
+    @property
+    def n_rows(self) -> int:
+        return self.sampled.facts.n_rows
+
+    @property
+    def on_disk(self) -> bool:
+        return self.means.store == "disk"
+
+    @cached_property
+    def trees_of_tops(self) -> list[int]:
+        """How many bottom trees stand on each top tree."""
+        return self.plan.trees_of_tops(self.n_rows)
