@@ -20,7 +20,7 @@ from .errors import DataError, MemoryLimitError
 from .forest import Forest
 from .memory import READING_BYTES, memory_limit_of, resident_memory
 from .messages import warn
-from .training_rows import read_ahead
+from .read_ahead import read_ahead
 from .user_warnings import FeatureNamesWarning
 
 # A usual batch is what one pass through the forest takes for each thread. A forest that does not fit memory

@@ -21,10 +21,10 @@ from .memory import human_bytes, peak_memory
 from .params import jobs_of
 from .picture import save_picture
 from .predict import predict_sums
+from .read_ahead import read_ahead
 from .report import FitReport
 from .scene import Bools, Labels, Scene, patches_of_lines
 from .scene_files import TARGET, SceneFiles, make_scene_files, strips
-from .training_rows import read_ahead
 from .workspace import spill_space
 
 _SUBSET_SHARE = 0.01

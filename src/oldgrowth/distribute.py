@@ -18,9 +18,10 @@ from .bucket_store import BucketStore
 from .errors import ChangedSourceError
 from .plan import Plan
 from .progress import StageProgress
+from .read_ahead import read_ahead
 from .sample import Sampled
 from .top_tree import TopTree
-from .training_rows import Chunk, Pass, Place, read_ahead
+from .training_rows import Chunk, Pass, Place
 from .workers import Workers
 
 # Called when all rows up to a place are in the store, with the rows of each class so far.

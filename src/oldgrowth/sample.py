@@ -22,9 +22,10 @@ from .id_columns import IdFinder
 from .kept_rows import KeptRows
 from .plan import Plan
 from .progress import StageProgress
+from .read_ahead import read_ahead
 from .sample_memory import check_memory
 from .space import Space
-from .training_rows import Chunk, Pass, Place, Taken, Trail, TrainingRows, read_ahead
+from .training_rows import Chunk, Pass, Place, Taken, Trail, TrainingRows
 
 _STATE = "sample"
 _SAVE_EVERY_SECONDS = 5.0

@@ -26,7 +26,7 @@ from ..errors import DataError, NoDataError
 from ..params import jobs_of
 from ..predict import predict_means
 from ..progress import Machine, Observers, Progress
-from ..training_rows import read_ahead
+from ..read_ahead import read_ahead
 from ..workspace import spill_space
 from .options import STANDARD
 

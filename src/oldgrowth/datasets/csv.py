@@ -21,7 +21,7 @@ from ..errors import (
     UnclosedQuoteError,
 )
 from .columns import AllBut, check_names
-from .csv_end import MarkedEnd
+from .csv_end import MarkedReader
 from .csv_options import CSVOptions
 from .files import SourceFile
 from .labels import type_class
@@ -74,7 +74,7 @@ class CSVDataset(FilesDataset):
 
     def _look(self, file: SourceFile) -> tuple[pa.Schema, int | None]:
         self._sniff(file)
-        with self._explained(file, {}), self._opened(file, {}, []) as (reader, _):
+        with self._explained(file, {}), self._opened(file, {}, []) as reader:
             schema = reader.schema
             self._headers[file.path] = schema.names
         self._check_header(file, schema.names)
@@ -97,7 +97,7 @@ class CSVDataset(FilesDataset):
                 likely = "utf-16-be" if begin.startswith(b"\0") else "utf-16-le"
                 raise EncodingError(file.path, "holds NUL characters, as text in UTF-16 does", likely)
         if self._options.header is False:
-            with self._explained(file, {}), self._opened(file, {}, []) as (reader, _):
+            with self._explained(file, {}), self._opened(file, {}, []) as reader:
                 self._headers[file.path] = [str(i) for i in range(len(reader.schema))]
 
     def _check_header(self, file: SourceFile, names: list[str]) -> None:
@@ -159,13 +159,13 @@ class CSVDataset(FilesDataset):
         target = self.target if self._may_be_odd(types) else None
         read_as = types if target is None else {**types, target: pa.string()}
         at = 0
-        with self._explained(file, types), self._opened(file, read_as, names) as (reader, stream):
+        with self._explained(file, types), self._opened(file, read_as, names) as reader:
             for batch in reader:
                 if target is not None:
                     batch = with_odd_texts(batch, target, types[target], self._options.decimal)
                 yield at, batch
                 at += batch.num_rows
-            if not stream.seen:
+            if not reader.seen:
                 raise UnclosedQuoteError(file.path, f"ends inside of a value in quotes, in row {at - 1}")
 
     def _may_be_odd(self, types: dict[str, pa.DataType]) -> bool:
@@ -179,40 +179,21 @@ class CSVDataset(FilesDataset):
     @contextmanager
     def _opened(
         self, file: SourceFile, types: dict[str, pa.DataType], names: list[str], threads: bool = True
-    ) -> Iterator[tuple[pa_csv.CSVStreamingReader, MarkedEnd]]:
-        stream = self._marked(file)
-        try:
-            with closing(self._reader(file, stream, types, names, threads)) as reader:
-                yield reader, stream
-        finally:
-            stream.stop()  # before the reader goes, which nobody else has
-
-    def _marked(self, file: SourceFile) -> MarkedEnd:
+    ) -> Iterator[MarkedReader]:
+        names_in_file = self._options.names or (None if self._has_header else self._headers.get(file.path))
+        reading = pa_csv.ReadOptions(
+            block_size=BLOCK_BYTES,
+            use_threads=threads,
+            column_names=names_in_file,
+            autogenerate_column_names=not self._has_header and names_in_file is None,
+        )
+        converting = self._options.converting(types, names)
         stream, encoding = self._stream(file), self._options.encoding
         if encoding is not None:
             stream = pa.transcoding_input_stream(stream, encoding, "utf-8")
-        return MarkedEnd(stream, self._parsing.delimiter)
-
-    def _reader(
-        self,
-        file: SourceFile,
-        stream: MarkedEnd,
-        types: dict[str, pa.DataType],
-        names: list[str],
-        threads: bool,
-    ) -> pa_csv.CSVStreamingReader:
-        names_in_file = self._options.names or (None if self._has_header else self._headers.get(file.path))
-        return pa_csv.open_csv(
-            pa.PythonFile(stream, mode="r"),
-            read_options=pa_csv.ReadOptions(
-                block_size=BLOCK_BYTES,
-                use_threads=threads,
-                column_names=names_in_file,
-                autogenerate_column_names=not self._has_header and names_in_file is None,
-            ),
-            parse_options=stream.parsing(self._parsing),
-            convert_options=self._options.converting(types, names),
-        )
+        with closing(MarkedReader(stream, reading, self._parsing, converting)) as reader:
+            reader.open()
+            yield reader
 
     @property
     def _has_header(self) -> bool:
@@ -237,7 +218,7 @@ class CSVDataset(FilesDataset):
     def _explain(self, file: SourceFile, types: dict[str, pa.DataType], error: pa.ArrowInvalid) -> NoReturn:
         """Find the line of an error: only one thread alone counts lines, so read once more with one."""
         try:
-            with self._opened(file, types, list(types), threads=False) as (reader, _):
+            with self._opened(file, types, list(types), threads=False) as reader:
                 for _ in reader:
                     pass
         except pa.ArrowInvalid as counted:
