@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._version import __version__
     from .datasets import open_dataset
+    from .disk_plan import DiskEstimate
     from .errors import OldgrowthError
     from .estimators import (
         ExtraTreesClassifier,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .progress import FitProgress
 
 __all__ = [
+    "DiskEstimate",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "FitProgress",
@@ -35,6 +37,7 @@ __all__ = [
 # Importing scikit-learn takes longer than most commands do: a name is imported when it is first used.
 _ESTIMATORS = [name for name in __all__ if name.endswith(("Classifier", "Regressor"))]
 _MODULE_OF = dict.fromkeys(_ESTIMATORS, "estimators") | {
+    "DiskEstimate": "disk_plan",
     "FitProgress": "progress",
     "OldgrowthError": "errors",
     "__version__": "_version",

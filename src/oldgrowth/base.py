@@ -28,6 +28,7 @@ from .batch_predict import (
 from .checks import hard_votes, path_of, verbosity
 from .datasets.base import Batch, Dataset
 from .datasets.labels import kept_apart
+from .disk_estimate import DiskEstimating
 from .errors import DataError
 from .exportable import Exportable
 from .fit import Fitted, fit_forest
@@ -64,7 +65,7 @@ _AS_IT_IS: dict[str, Any] = {"dtype": "numeric", "ensure_all_finite": False}
 _SCORED_BYTES = 96
 
 
-class _ForestBase(Exportable, BaseEstimator):
+class _ForestBase(Exportable, DiskEstimating, BaseEstimator):
     """What all forests share: checking the data, fitting, walking the trees."""
 
     _random_thresholds = False

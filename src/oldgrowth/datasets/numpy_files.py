@@ -65,7 +65,9 @@ def open_npz(files: list[SourceFile], target: Any, features: Any, weight: Any) -
 
     y, w = found(target, "target"), found(weight, "weight")
     names = None if isinstance(features, str) else features
-    carried: dict[str, Rows] = {name: rows for name, rows in members.items() if rows.shape == x.shape[:1]}
+    carried: dict[str, Rows] = {
+        name: rows for name, rows in members.items() if rows.shape == x.shape[:1] and not rows.dtype.hasobject
+    }
     return MatrixDataset(".npz file", x, y, w, names, carried)
 
 
