@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from .surface import Say, difference, in_python, listed, on_command_line
+from .surface import Say, difference, in_python, in_words_of, listed, on_command_line
 from .text import counted, printable
 
 
@@ -40,7 +40,7 @@ class ParameterError(OldgrowthError):
 
     def __init__(self, name: str, value: object, wanted: str | Callable[[Say], str]) -> None:
         def message(say: Say) -> str:
-            known = wanted if isinstance(wanted, str) else wanted(say)
+            known = in_words_of(say, wanted) if isinstance(wanted, str) else wanted(say)
             bare = name if say is in_python else say(name)
             return f"{say(name, value)} is not possible: {bare} must be {known}."
 
@@ -91,8 +91,10 @@ class TooManyBucketsError(DataError):
 
     def __init__(self, n_buckets: int, limit: int) -> None:
         super().__init__(
-            f"A top tree would have about {n_buckets} buckets, but at most {limit} are possible: "
-            "choose a larger bucket_size."
+            lambda say: (
+                f"A top tree would have about {n_buckets} buckets, but at most {limit} are possible: "
+                f"choose a larger {_name(say, 'bucket_size')}."
+            )
         )
 
 

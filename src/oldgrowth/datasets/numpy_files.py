@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import MissingColumnError, NoMemberError, ParameterError, UnknownSourceError
+from ..surface import in_words_of
 from .columns import AllBut
 from .files import SourceFile, find_files
 from .labels import kept_apart
@@ -89,7 +90,15 @@ def beside(value: Any, role: str, width: int) -> Beside | None:
         return Beside(f"column {column}", column=column)
     if isinstance(value, (str, Path)):
         if not str(value).endswith(NPY):
-            raise ParameterError(role, value, "a column number, an array or the path of a .npy file")
+            raise ParameterError(
+                role,
+                value,
+                lambda say: in_words_of(
+                    say,
+                    "a column number, an array or the path of a .npy file",
+                    "a column number or the path of a .npy file",
+                ),
+            )
         file = single(find_files(value, NPY))
         return Beside(os.path.basename(file.path), NpyRows(file))
     values = np.asarray(kept_apart(value) if role == "target" else value)
