@@ -22,7 +22,7 @@ from ..planning.execution import (
     choose_means,
     chunk_rows_for,
     expected_disk,
-    largest_disk,
+    largest_model,
     refuse_at_start,
     refuse_large_bucket,
     with_rounds,
@@ -76,10 +76,7 @@ def fit_forest(
     refuse_at_start(planner, rows, limits)
     if limits.memory_given:
         return_memory_when_freed()
-    widest = Sizes.of(
-        expected, rows, rows.n_rows or 1, Widths.widest(rows.n_features, rows.n_rows or 1), weighted=True
-    )
-    first_pass = MemoryModel(expected, widest, limits)
+    first_pass = largest_model(expected, rows, rows.n_rows or 1, limits)
     chunk_rows = chunk_rows_for(first_pass)
     if limits.memory_given:
         rows.limit_labels(max(2**20, first_pass.room(limits.resident) // 4))
@@ -94,7 +91,7 @@ def fit_forest(
         recorder.space = space
         checkpoint = space.checkpoint()
         begun = checkpoint.begin(planner.identity() | {"data": rows.fingerprint() if space.lasting else {}})
-        if disk := largest_disk(first_pass, rows):
+        if rows.n_rows is not None and (disk := expected_disk(first_pass)).needed:
             recorder.say(f"may need up to about {disk}")
         if checkpoint.taken_up:
             recorder.say(f"goes on with the fit that {limits.checkpoint_dir} holds")
@@ -116,7 +113,7 @@ def fit_forest(
         recorder.say(f"store: {means.store} ({means.why})")
         if means.store == "disk" and limits.spills_to_memory:
             warn(SpillsToMemoryWarning(limits.directory))
-        if disk := expected_disk(model):
+        if (disk := expected_disk(model)).needed:
             recorder.say(f"needs about {disk}")
         with recorder.stage("top trees", plan.top_sample * len(plan.trees_of_tops(n))) as progress:
             tops = grow_top_trees(sampled, plan, pool, progress, space.checkpoint(), means.tops_at_once)

@@ -20,7 +20,8 @@ from ..plan import Plan
 from ..reporting.progress import StageProgress
 from ..rows.data_summary import FactFinder, Facts
 from ..rows.id_columns import IdFinder
-from ..rows.training_rows import Chunk, Pass, Place, Taken, Trail, TrainingRows, read_ahead
+from ..rows.read_ahead import read_ahead
+from ..rows.training_rows import Chunk, Pass, Place, Taken, Trail, TrainingRows
 from ..storage.candidate_rows import KeptRows
 from ..storage.checkpoint import Checkpoint
 from ..storage.fit_workspace import Space
