@@ -16,9 +16,11 @@ if TYPE_CHECKING:
         SubsetForestRegressor,
     )
     from .estimators.saved import load
+    from .planning.disk_plan import DiskEstimate
     from .reporting.progress import FitProgress
 
 __all__ = [
+    "DiskEstimate",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "FitProgress",
@@ -35,6 +37,7 @@ __all__ = [
 # Importing scikit-learn takes longer than most commands do: a name is imported when it is first used.
 _ESTIMATORS = [name for name in __all__ if name.endswith(("Classifier", "Regressor"))]
 _MODULE_OF = dict.fromkeys(_ESTIMATORS, "estimators.forests") | {
+    "DiskEstimate": "planning.disk_plan",
     "FitProgress": "reporting.progress",
     "OldgrowthError": "errors",
     "__version__": "_version",

@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from .messages.surface import Say, difference, in_python, listed, on_command_line
-from .messages.text import printable
+from .messages.surface import Say, difference, in_python, in_words_of, listed, on_command_line
+from .messages.text import counted, printable
 
 
 class OldgrowthError(ValueError):
@@ -40,7 +40,7 @@ class ParameterError(OldgrowthError):
 
     def __init__(self, name: str, value: object, wanted: str | Callable[[Say], str]) -> None:
         def message(say: Say) -> str:
-            known = wanted if isinstance(wanted, str) else wanted(say)
+            known = in_words_of(say, wanted) if isinstance(wanted, str) else wanted(say)
             bare = name if say is in_python else say(name)
             return f"{say(name, value)} is not possible: {bare} must be {known}."
 
@@ -91,8 +91,10 @@ class TooManyBucketsError(DataError):
 
     def __init__(self, n_buckets: int, limit: int) -> None:
         super().__init__(
-            f"A top tree would have about {n_buckets} buckets, but at most {limit} are possible: "
-            "choose a larger bucket_size."
+            lambda say: (
+                f"A top tree would have about {n_buckets} buckets, but at most {limit} are possible: "
+                f"choose a larger {_name(say, 'bucket_size')}."
+            )
         )
 
 
@@ -230,6 +232,16 @@ class DamagedFileError(DataError):
         )
 
 
+class PythonObjectsError(DataError):
+    """An array in a file that is made of Python objects, which are pickled."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(
+            f"{where} holds Python objects, which are not opened because they can run code: save it as an "
+            "array of numbers, or of text for labels, as with array.astype(float) or array.astype(str)."
+        )
+
+
 class OtherFilesError(DataError):
     """An HDF5 file that keeps values in other files, which may be any file of the machine."""
 
@@ -310,10 +322,22 @@ class HeaderError(DataError):
 
 
 class BrokenLineError(DataError):
-    """A line of a text file has another number of values than its header."""
+    """A line of a text file has another number of values than its header, or than the lines before it."""
 
-    def __init__(self, file: str, line: int, what: str) -> None:
-        super().__init__(f"{file}, line {line}: {what}. Mend the line, or the file is cut off here.")
+    def __init__(self, file: str, line: int, values: tuple[int, int], text: str, first: bool) -> None:
+        wanted, got = values
+        shown = text if len(text) <= 60 else f"{text[:60]} ..."
+        begin = f"{file}, line {line}, has {counted(got, 'value')} instead of {wanted}: {shown!r}."
+
+        def message(say: Say) -> str:
+            if first and got > wanted:
+                return (
+                    f"{begin} Remove what stands above the names of the columns, or give what separates "
+                    f"values with {say('delimiter')}."
+                )
+            return f"{begin} Mend the line, or the file is cut off here."
+
+        super().__init__(message)
 
 
 class UnclosedQuoteError(DataError):
@@ -340,15 +364,17 @@ class MissingColumnError(DataError):
     """Columns were asked for that are not there."""
 
     def __init__(
-        self, wanted: object | Sequence[object], where: str, columns: Iterable[str], what: str = "column"
+        self, wanted: object | Sequence[object], where: str, columns: Iterable[object], what: str = "column"
     ) -> None:
         missing = list(wanted) if isinstance(wanted, list | tuple) else [wanted]
-        names = list(columns)
+        found = list(columns)
+        names = [name for name in found if isinstance(name, str)]
         texts = [str(name) for name in missing[:_MOST_CORRECTED]]
-        close = [name for text in texts for name in _nearest(text.strip(), names)]
+        words = [name for name in missing[:_MOST_CORRECTED] if isinstance(name, str) and not name.isdecimal()]
+        close = [name for text in words for name in _nearest(text.strip(), names)]
         close += [name for name in names if name.strip() in texts and name not in close]
         near = " or ".join(repr(name) for name in dict.fromkeys(close))
-        hint = f"Its {what}s are {listed(names)}."
+        hint = f"Its {what}s are {listed(found)}."
         if close:
             hint = f"Did you mean {near}{difference(missing, close)}?"
         nouns = what if len(missing) == 1 else f"{what}s"

@@ -211,7 +211,7 @@ def test_weights_of_classes_have_the_type_of_the_labels(parquet: Path, tmp_path:
         ([*dropping("label"), "--max-depth", "0"], 2, "--max-depth must be a whole number of at least 1"),
         ([*dropping("label"), "--max-features", "cube"], 2, "--max-features 'cube' is not possible"),
         ([*dropping("label"), "--class-weight", "wood=heavy"], 2, "label=weight,label=weight"),
-        ([*dropping("number"), "--class-weight", "wood=1"], 1, "--class-weight names other labels"),
+        ([*dropping("number"), "--class-weight", "wood=1"], 1, "--class-weight has a weight for the label"),
         ([*dropping("label"), "--subset-size", "9"], 2, "--subset-size is not possible here"),
         ([*dropping("value"), "--voting", "hard"], 2, "a random-forest for regression does not have it"),
         ([*dropping("label"), "--kind", "oak"], 2, "'oak' is not one of"),

@@ -15,7 +15,7 @@ import pytest
 from dataset_sources import SOURCES, make_truth
 from oldgrowth import open_dataset
 from oldgrowth.datasets import Dataset
-from oldgrowth.errors import ChangedSourceError, DamagedFileError, OldgrowthError
+from oldgrowth.errors import ChangedSourceError, DamagedFileError, OldgrowthError, PythonObjectsError
 
 TRUTH = make_truth(1200)
 CHECKED = ["parquet", "feather", "arrow_stream_file", "csv_gz_folder", "npy", "npz", "npz_compressed", "hdf5",
@@ -214,7 +214,7 @@ def test_not_of_the_format(ending, tmp_path):
 
 def test_objects_are_not_unpickled(tmp_path):
     np.save(tmp_path / "a.npy", np.array([[{}]], dtype=object), allow_pickle=True)
-    with pytest.raises(DamagedFileError, match="Python objects"):
+    with pytest.raises(PythonObjectsError, match=r"a.npy holds Python objects.*astype"):
         open_dataset(tmp_path / "a.npy")
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import oldgrowth
@@ -39,3 +41,43 @@ def test_nothing_is_said_of_disk_in_memory(caplog: pytest.LogCaptureFixture) -> 
     with caplog.at_level(logging.INFO, "oldgrowth"):
         oldgrowth.RandomForestRegressor(1).fit(np.eye(50), np.arange(50))
     assert not any("of disk" in record.getMessage() for record in caplog.records)
+
+
+@pytest.mark.parametrize("source", ["array", "frame", "npy", "csv"])
+@pytest.mark.parametrize("kind", ["RandomForestClassifier", "ExtraTreesRegressor"])
+def test_the_disk_of_a_fit_can_be_asked_for_before_it(kind: str, source: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(20_000, 8)).astype(np.float32), rng.integers(0, 2, 20_000)
+    frame = pd.DataFrame(x, columns=list("abcdefgh")).assign(y=y)
+    data: tuple[Any, ...] = (x, y) if source == "array" else (frame[list("abcdefgh")], y)
+    if source == "npy":
+        np.save(tmp_path / "rows.npy", np.c_[x, y])
+        data = (oldgrowth.open_dataset(tmp_path / "rows.npy", target=8),)
+    elif source == "csv":
+        frame.to_csv(tmp_path / "rows.csv", index=False)
+        data = (oldgrowth.open_dataset(tmp_path / "rows.csv", target="y"),)
+    spill = tmp_path / "spill"
+    spill.mkdir()
+    model = getattr(oldgrowth, kind)(8, bucket_size=2000, n_jobs=1, store="disk", spill_dir=spill)
+    before = vars(model).copy()
+    estimate = model.estimate_disk(*data)
+    assert vars(model) == before and not list(spill.iterdir())
+    assert estimate.directory == spill and 0 < estimate.free < 2**62
+    disk: list[int] = []
+    model.fit(*data, callback=lambda progress: disk.append(progress.disk))
+    assert 0.9 * max(disk) < estimate.needed < 3 * max(disk)
+
+
+def test_an_estimate_of_the_disk_follows_parameters_and_refuses_what_fit_refuses() -> None:
+    x = np.zeros((200_000, 10), np.float32)
+    model = oldgrowth.RandomForestClassifier(8, store="disk", trees_per_top=1)
+    sizes = [model.set_params(n_estimators=n).estimate_disk(x).needed for n in (8, 16)]
+    assert 1.8 < sizes[1] / sizes[0] < 2.2
+    assert model.estimate_disk(x, np.arange(200_000) % 500).needed >= sizes[1]
+    assert model.set_params(store="memory").estimate_disk(x).needed == 0
+    assert str(model.estimate_disk(x)) == "no disk"
+    with pytest.raises(oldgrowth.errors.ParameterError, match="n_estimators"):
+        model.set_params(n_estimators=0).estimate_disk(x)
+    for wrong in (None, "rows.csv", x[0]):
+        with pytest.raises(oldgrowth.errors.DataError, match="X"):
+            model.set_params(n_estimators=8).estimate_disk(wrong)

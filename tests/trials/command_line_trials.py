@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 
 import numpy as np
 from trial import NAMES, Command, X, Y, classifier, frame
@@ -176,6 +177,41 @@ TRIALS = [
         "fit, a type without a name", "t.csv", *FIT, "--type", "string", code=2, words=("--type", "NAME=TYPE")
     ),
     fit("fit, a type for no column", "t.csv", *FIT, "--type", "z=string", code=1, words=("'z'",)),
+    *(
+        fit(f"fit {option} {value}", "t.csv", *FIT, option, value, *more, code=code, words=(option, *words))
+        for option, value, more, code, words in (
+            ("--class-weight", "a", (), 2, ("'a'", "label=weight,...", "'balanced'", "none")),
+            ("--class-weight", "0=a,1=2", (), 2, ("label=weight",)),
+            ("--class-weight", "a=1,b=2", (), 1, ("'a'", "whole numbers")),
+            ("--class-weight", "5=1,1=2", (), 2, ("'5=1,1=2'", "0 and 1")),
+            ("--class-weight", "0=-1,1=2", (), 2, ("'0=-1,1=2'", "at least 0")),
+            ("--max-features", "a", (), 2, ("'sqrt'", "none")),
+            ("--max-samples", "3", ("--no-bootstrap",), 2, ("--no-bootstrap",)),
+            ("--max-samples", "0", (), 2, ("none", "rows")),
+            ("--seed", "-1", (), 2, ("none", "whole number")),
+            ("--jobs", "0", (), 2, ("none",)),
+            ("--delimiter", "\n", (), 2, ("end of a line",)),
+            ("--store", "memory", ("--checkpoint-dir", "ck"), 2, ("--checkpoint-dir",)),
+        )
+    ),
+    fit(
+        "fit, votes without a bootstrap",
+        "t.csv",
+        *FIT,
+        "--oob-score",
+        "--no-bootstrap",
+        code=2,
+        words=("--no-bootstrap",),
+    ),
+    fit(
+        "fit, a line behind blank ones",
+        "u.csv",
+        *FIT,
+        code=1,
+        words=("line 5", "column a"),
+        u_csv="a,y\n\n1,0\n\nred,1\n",
+    ),
+    fit("fit, xz", "u.csv", *FIT, code=1, words=("compressed by xz",), u_csv=lzma.compress(b"a,y\n1,2\n")),
     fit("fit, no trees", "t.csv", *FIT, "--trees", "0", code=2, words=("--trees",)),
     fit("fit, a depth below 1", "t.csv", *FIT, "--max-depth", "0", code=2, words=("--max-depth",)),
     fit(
@@ -232,6 +268,13 @@ TRIALS = [
         ),
         lambda: np.savez("x.npz", rows=X, y=Y),
         leaves=("f.og",),
+    ),
+    Command(
+        "the target of an array by a name",
+        ("fit", "x.npy", "--target", "y", "-o", "f.og", "--trees", "2", "-q"),
+        lambda: np.save("x.npy", np.c_[X, Y]),
+        2,
+        ("--target 'y'", "a column number or the path"),
     ),
     Command(
         "npz without X",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import lzma
 
 import pyarrow as pa
 from trial import Trial, opens, writes
@@ -72,6 +73,19 @@ TRIALS = [
     works("a column that is empty", "a,b,y\n1,,0\n2,,1\n", None),
     refused("UTF-16 not told", TEXT.encode("utf-16"), errors.EncodingError, "encoding='utf-16'"),
     refused("UTF-16 without a mark not told", TEXT.encode("utf-16-le"), errors.EncodingError, "encoding="),
+    *(
+        refused(f"{code} not told", TEXT.encode(code), errors.EncodingError, code[:6].upper(), f"encoding='{code}'")
+        for code in ("utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
+    ),
+    *(works(f"{code} told", TEXT.encode(code), encoding=code) for code in ("utf-32", "utf-32-le", "utf-32-be")),
+    refused("xz called csv", lzma.compress(TEXT.encode()), errors.UnknownSourceError, "compressed by xz", "unpack"),
+    refused("xz", lzma.compress(TEXT.encode()), errors.UnknownSourceError, "compressed by xz", file="t.csv.xz"),
+    refused("xz in gzip", gzip.compress(lzma.compress(TEXT.encode())), errors.UnknownSourceError, "xz", file="t.csv.gz"),
+    refused("no text at all", bytes(range(32)) * 9 + bytes(99), errors.UnknownSourceError, "no text"),
+    works("a NUL in a label", TEXT.replace("no", "n\0o"), ([1.0, 2.5], "n\0o", 2)),
+    works("a NUL in a name", TEXT.replace("a,", "a\0,"), READ),
+    refused("a NUL in a number", TEXT.replace("3,", "3\0,"), errors.BadValueError, "line 3", "column a", "'3\\x00'"),
+    refused("a Latin-1 text column", "s,a,y\né,1,0\né,2,1\n".encode("latin-1"), errors.ColumnTypeError, "'s'", "string"),
     refused("Latin-1 labels not told", ACCENT.encode("latin-1"), errors.EncodingError, "line 2", "column y"),
     refused("Latin-1 header", "é,y\n1,2\n".encode("latin-1"), errors.EncodingError, "encoding='latin-1'"),
     refused("not in that encoding", ACCENT, errors.EncodingError, "ascii", encoding="ascii"),
@@ -80,7 +94,8 @@ TRIALS = [
     refused("tabs, not told", TEXT.replace(",", "\t"), errors.HeaderError, "delimiter='\\t'"),
     refused("decimal commas, not told", COMMAS, errors.DecimalCommaError, "'1,5'", "decimal=','", delimiter=";"),
     refused("a decimal comma further down", "a;y\n1;2\n2;3\n3,5;4\n", errors.DecimalCommaError, "line 4", delimiter=";"),
-    refused("names for other columns", NAMELESS, errors.BrokenLineError, "Expected 4", header=list("abcy")),
+    refused("more names than columns", NAMELESS, errors.ParameterError, "header", "3 names", "line 1", header=list("abcy")),
+    refused("fewer names than columns", NAMELESS, errors.ParameterError, "header", "3 names", "line 1", header=["a", "y"]),
     refused("the blank in a name", "a, y\n1,2\n", errors.MissingColumnError, "' y'", "blanks"),
     refused("a column that is not there", TEXT, errors.MissingColumnError, "'z'", target="z"),
     refused("two columns not there", TEXT, errors.MissingColumnError, "'u'", "'v'", features=["u", "v", "a"]),
@@ -89,6 +104,12 @@ TRIALS = [
     refused("a line too long", "a,y\n1,2\n1,2,3\n", errors.BrokenLineError, "line 3"),
     refused("a line too short", "a,b,y\n1,2,3\n1,2\n", errors.BrokenLineError, "line 3"),
     refused("text among numbers", "a,y\n1,0\nred,1\n", errors.BadValueError, "line 3", "column a", "'red'"),
+    refused("lines in quotes count", 'a,b,y\n1,"2\n\n",0\n3,4,1\nred,5,0\n', errors.BadValueError, "line 6", "column a", features=["a"]),
+    refused("blank lines count", "a,y\n\n1,0\n\n2,0\nred,1\n", errors.BadValueError, "line 6", "'red' is not a number"),
+    refused("lines in quotes before a short one", 'a,b,y\n"1\n",2,0\n5,6\n', errors.BrokenLineError, "line 4", "2 values instead of 3"),
+    refused("text with a type given", "a,b,y\n1,2,0\n1,z,1\n", errors.BadValueError, "line 3", "column b", types={"b": "int64"}),
+    refused("text with a type and no header", "1,0\nz,1\n", errors.BadValueError, "line 2", "column 0", header=False, target=1, types={"0": "float64"}),
+    refused("a title above the names", "My table\na,b,y\n1,2,0\n", errors.BrokenLineError, "line 2", "3 values instead of 1", "above"),
     refused("a column of text", "a,b,y\nred,1,0\nblue,2,1\n", errors.ColumnTypeError, "'a'", "string"),
     refused("two columns of text", "a,b,y\nred,u,0\nblue,v,1\n", errors.ColumnTypeError, "'a'", "'b'"),
     refused("text and dates", "a,b,y\nred,2020-01-01,0\n", errors.ColumnTypeError, "'a'", "'b'", "date32"),
@@ -104,7 +125,7 @@ TRIALS = [
     refused("a quote that is not closed", 'a,b,y\n1,"x,2\n' + "2,3,4\n" * 1_700_000, errors.UnclosedQuoteError, "MB"),
     refused("a quote that is not closed in the last column", 'a,y\n1,x\n2,"z\n3,x\n4,x\n', errors.UnclosedQuoteError, "row 1"),
     refused("a quote that is not closed in a column of no use", 'a,y,note\n1,0,x\n2,1,"z\n3,1,x\n', errors.UnclosedQuoteError, "row 1", features=["a"]),
-    *(wrong("delimiter", value) for value in (";;", "", b";", 3, ["a"], {})),
+    *(wrong("delimiter", value) for value in (";;", "", b";", 3, ["a"], {}, "\n", "\r", "\0", '"')),
     *(wrong("decimal", value) for value in (";", "", 3, "..")),
     *(wrong("encoding", value) for value in ("klingon", "", 3, b"utf-8", ["utf-8"], "a\0b")),
     *(wrong("header", value) for value in ("yes", 3, [], [1, 2], ["a", "a"], {}, 0.5)),

@@ -295,9 +295,43 @@ TRIALS = [
     refused(
         "npy of objects",
         "t.npy",
-        errors.DamagedFileError,
-        "objects",
+        errors.PythonObjectsError,
+        "t.npy",
+        "astype(float)",
         make=lambda: np.save("t.npy", np.array([[{}]]), allow_pickle=True),
+    ),
+    *(
+        refused(
+            f"npz with objects as {name}",
+            "t.npz",
+            errors.PythonObjectsError,
+            f"t.npz ({name})",
+            "astype(str)",
+            make=arrays(**{"X": X, "y": Y, name: np.array([1, "a"] * 20, dtype=object)}),
+        )
+        for name in ("X", "y")
+    ),
+    works(
+        "npz with other objects", "t.npz", make=arrays(X=X, y=Y, about=np.array({"by": "me"}, dtype=object))
+    ),
+    refused(
+        "a target of objects",
+        X,
+        errors.PythonObjectsError,
+        "y.npy",
+        make=lambda: np.save("y.npy", np.array([1, "a"] * 20, dtype=object), allow_pickle=True),
+        target="y.npy",
+    ),
+    *(
+        refused(
+            f"{role} by a number that is no name",
+            pd.DataFrame(X),
+            errors.MissingColumnError,
+            f"no column{'s' if role == 'features' else ''} 9",
+            "Its columns are 0, 1 and 2.",
+            **{role: [9, 10] if role == "features" else 9},
+        )
+        for role in ("target", "features", "weight")
     ),
     refused("not hdf5", "t.h5", errors.DamagedFileError, "t.h5", make=writes("t.h5", b"hello " * 9)),
     refused(
@@ -408,7 +442,7 @@ TRIALS = [
         make=parquet(label=Y),
         target="lable",
     ),
-    refused("a number for a name", frame(), errors.ParameterError, "0", target=0),
+    refused("a number for a name", frame(), errors.MissingColumnError, "no column 0", "'a'", target=0),
     refused(
         "a number for a feature",
         "t.parquet",

@@ -121,18 +121,18 @@ def _labelled(weights: dict[str, float], holds: str) -> dict[Any, float]:
     """Weights by labels of the type that the target has."""
     if holds == "text":
         return dict(weights)
-    try:
-        return {_label(text): weight for text, weight in weights.items()}
-    except ValueError as error:
-        raise DataError(
-            f"The target holds {holds}, but --class-weight names other labels: {error}."
-        ) from error
+    return {_label(text, holds): weight for text, weight in weights.items()}
 
 
-def _label(text: str) -> bool | int | float:
+def _label(text: str, holds: str) -> bool | int | float:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise DataError(
+            f"--class-weight has a weight for the label {text!r}, but the target holds {holds}."
+        ) from error
     return int(value) if value.is_integer() else value
 
 

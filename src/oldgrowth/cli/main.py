@@ -17,8 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import CheckpointError, MemoryLimitError, ParameterError, SpillDirectoryError
+from ..errors import (
+    CheckpointError,
+    DirectoryInUseError,
+    MemoryLimitError,
+    ParameterError,
+    SpillDirectoryError,
+)
 from ..estimators.parameters import KINDS, TASKS
+from ..messages.counts import IN_WORDS
 from ..messages.text import printable
 from ..system.signals import Terminated, ended_by_signals
 from .options import (
@@ -48,7 +55,13 @@ if TYPE_CHECKING:
 # What a command needs beyond its options is imported when it runs: `--help` answers at once.
 FAILED, INTERRUPTED = 1, 130
 # What these say of parameters is put in terms of options. Others may name columns, which are left alone.
-_ABOUT_PARAMETERS = (CheckpointError, MemoryLimitError, ParameterError, SpillDirectoryError)
+_ABOUT_PARAMETERS = (
+    CheckpointError,
+    DirectoryInUseError,
+    MemoryLimitError,
+    ParameterError,
+    SpillDirectoryError,
+)
 # A scene of this side already needs some gigabytes of memory to be made, and more of disk.
 _MAX_SIDE = 5000
 
@@ -266,9 +279,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal may lack characters that a name has
             stream.reconfigure(errors="backslashreplace")
-    with ended_by_signals(), warnings.catch_warnings():
-        warnings.showwarning = _warn  # a sentence, without the line of code it comes from
-        return _run(arguments, state)
+    words = IN_WORDS.set(in_options)
+    try:
+        with ended_by_signals(), warnings.catch_warnings():
+            warnings.showwarning = _warn  # a sentence, without the line of code it comes from
+            return _run(arguments, state)
+    finally:
+        IN_WORDS.reset(words)
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -11,11 +11,13 @@ from typing import Any
 import click
 
 from ..estimators.parameters import KINDS, TASKS, parameters_of
-from ..messages.surface import OPTION_NAMES
+from ..messages.surface import OPTION_NAMES, in_words_of, on_command_line
 
 _CLASSES = {"random-forest": "RandomForest", "extra-trees": "ExtraTrees", "subsets": "SubsetForest"}
 _ALIASES = {name: [f"--{OPTION_NAMES[name]}"] for name in ("n_estimators", "random_state", "n_jobs")}
 _ALIASES["n_jobs"].append("-j")
+# What texts say that options do not have.
+_IN_PYTHON = (("a dict", "label=weight,..."), ("; or the metric to do it with", ""))
 _LEFT_OUT = ("verbose",)  # --quiet says it
 
 
@@ -46,6 +48,9 @@ class Parameter:
     def help(self) -> str:
         first, *other = dict.fromkeys(self.texts.values())
         text = " ".join([first, *(f"For {TASKS[1]}: {text}" for text in other)])
+        for python, words in _IN_PYTHON:
+            text = text.replace(python, words)
+        text = in_options(in_words_of(on_command_line, text))
         return f"{text}{self._only()}  [default: {self._default()}]"
 
     def _only(self) -> str:
@@ -96,6 +101,8 @@ def all_parameters() -> list[Parameter]:
 
 def in_options(text: str) -> str:
     """A text about parameters, such as memory_limit='2GB', as one about options: --memory-limit 2GB."""
+    if "_" not in text and "=" not in text:
+        return text
     for parameter in all_parameters():
         name, option = parameter.name, _ALIASES.get(parameter.name, [parameter.option])[0]
         text = re.sub(rf"(?<![\w./-]){name}=('[^']*'|[^\s:,;()]*[^\s:,;().])", rf"{option} \1", text)

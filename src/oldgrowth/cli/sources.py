@@ -26,7 +26,7 @@ from ..forest.batch_predict import BatchPredictor, Needs, plan_batches, warn_of_
 from ..forest.predict import predict_means
 from ..planning.planner import jobs_of
 from ..reporting.progress import Machine, Observers, Progress
-from ..rows.training_rows import read_ahead
+from ..rows.read_ahead import read_ahead
 from ..storage.workspace import spill_space
 from .options import STANDARD
 

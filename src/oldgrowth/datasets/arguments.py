@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import path_of
-from ..errors import ParameterError, UnknownSourceError
+from ..errors import MissingColumnError, ParameterError, UnknownSourceError
 from .columns import AllBut
 
 # Libraries whose tables are of their own kind, and how their rows get to us.
@@ -65,7 +65,10 @@ def checked_role(role: str, value: Any, frame: Any = None) -> Any:
     if value is None:
         return None
     if isinstance(value, np.integer) or (isinstance(value, int) and not isinstance(value, bool)):
-        return _own_name(frame, int(value))
+        name = _own_name(frame, int(value))
+        if frame is not None and not isinstance(name, str):
+            raise MissingColumnError(name, "the pandas DataFrame", frame.columns)
+        return name
     if isinstance(value, str | os.PathLike):
         text = os.fspath(value)
         if not isinstance(text, str) or not text or "\0" in text:
@@ -92,7 +95,11 @@ def checked_features(features: Any, frame: Any = None) -> Any:
     for name in names:
         if isinstance(name, bool | np.bool_) or not isinstance(name, str | int | np.integer):
             raise ParameterError("features", names, f"names or numbers of columns, and {name!r} is neither")
-    return [int(name) if isinstance(name, np.integer) else name for name in names]
+    names = [int(name) if isinstance(name, np.integer) else name for name in names]
+    missing = [name for name in names if frame is not None and not isinstance(name, str)]
+    if missing:
+        raise MissingColumnError(missing, "the pandas DataFrame", frame.columns)
+    return names
 
 
 def _is_hashable(value: Any) -> bool:

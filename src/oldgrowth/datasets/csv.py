@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from itertools import islice
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -18,15 +19,18 @@ from ..errors import (
     HeaderError,
     MissingColumnError,
     NoDataError,
+    ParameterError,
     UnclosedQuoteError,
 )
+from ..messages.text import counted
 from .columns import AllBut, check_names
-from .csv_end import MarkedEnd
+from .csv_end import MarkedReader
 from .csv_options import CSVOptions
+from .csv_text import FIRST_BYTES, records, refuse_other_text
 from .files import SourceFile
 from .labels import type_class
 from .odd_texts import with_odd_texts
-from .sniffing import LONGEST, codec_of, refuse_foreign
+from .sniffing import codec_of, refuse_foreign
 from .table_files import FilesDataset
 
 EXTENSIONS = tuple(end + packed for end in (".csv", ".tsv") for packed in ("", ".gz", ".bz2", ".zst"))
@@ -38,8 +42,9 @@ UNPACKED = 8  # times the bytes of a file, at most, that its blocks take in all 
 ROW = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
 MOST_EXPLAINED = 20  # columns of text whose first text is looked for: each takes a pass over the file
 COLUMN = re.compile(r"In CSV column #(\d+): ")
-COMMA = re.compile(r"invalid value '(\s*[-+]?\d*,\d+(?:[eE][-+]?\d+)?\s*)'")
-MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+VALUE = re.compile(r"CSV conversion error to (.*?): invalid value '(.*)'", re.DOTALL)
+COMMA = re.compile(r"\s*[-+]?\d*,\d+(?:[eE][-+]?\d+)?\s*")
+WIDTH = re.compile(r"Expected (\d+) columns?, got (\d+)(?:: )?(.*)", re.DOTALL)
 
 
 class CSVDataset(FilesDataset):
@@ -74,7 +79,7 @@ class CSVDataset(FilesDataset):
 
     def _look(self, file: SourceFile) -> tuple[pa.Schema, int | None]:
         self._sniff(file)
-        with self._explained(file, {}), self._opened(file, {}, []) as (reader, _):
+        with self._explained(file, {}), self._opened(file, {}, []) as reader:
             schema = reader.schema
             self._headers[file.path] = schema.names
         self._check_header(file, schema.names)
@@ -87,17 +92,12 @@ class CSVDataset(FilesDataset):
         """Find out how a file is compressed, and refuse by its first bytes what is not text as expected."""
         self._codecs[file.path] = codec_of(file)
         with file.watched(self.kind), closing(self._stream(file)) as stream:
-            begin = bytes(stream.read(LONGEST))
+            begin = bytes(stream.read(FIRST_BYTES))
         refuse_foreign(file, begin)
         if self._options.encoding is None:
-            for mark, encoding in MARKS:
-                if begin.startswith(mark):
-                    raise EncodingError(file.path, "is text in UTF-16", encoding)
-            if b"\0" in begin:
-                likely = "utf-16-be" if begin.startswith(b"\0") else "utf-16-le"
-                raise EncodingError(file.path, "holds NUL characters, as text in UTF-16 does", likely)
+            refuse_other_text(file, begin)
         if self._options.header is False:
-            with self._explained(file, {}), self._opened(file, {}, []) as (reader, _):
+            with self._explained(file, {}), self._opened(file, {}, []) as reader:
                 self._headers[file.path] = [str(i) for i in range(len(reader.schema))]
 
     def _check_header(self, file: SourceFile, names: list[str]) -> None:
@@ -123,6 +123,8 @@ class CSVDataset(FilesDataset):
         if field.name in self._options.types:
             return self._options.types[field.name]
         kind = type_class(field.type)
+        if pa.types.is_binary(field.type):
+            return pa.string()  # of another encoding, which is said when the column is read
         if field.name == self._asked[0]:
             return pa.string() if kind in ("other", "null") else field.type
         return pa.float64() if kind in ("whole", "null") else field.type
@@ -137,17 +139,19 @@ class CSVDataset(FilesDataset):
             others.update(set(names).difference(features))
         return [name for name in names if name not in others]
 
-    def _first_line(self, file: SourceFile) -> str:
+    def _record(self, file: SourceFile, number: int) -> tuple[int, list[str]]:
+        """The number of the first line of a record of a file, counted from 1, and its values."""
+        delimiter = self._parsing.delimiter
         with closing(self._stream(file)) as stream:
-            begin = bytes(stream.read(1 << 16))
-        return begin.decode(self._options.encoding or "utf-8", "replace").splitlines()[0]
+            found = records(stream, self._options.encoding, delimiter)
+            return next(islice(found, number - 1, None), (number, []))
 
     def _check_numbers(self, file: SourceFile, name: str) -> None:
         """A column that begins with a number is one of numbers: name the line that is none, not the type."""
         try:
             self._explain(file, {name: pa.float64()}, pa.ArrowInvalid(""))
         except BadValueError as error:
-            if error.line > (2 if self._has_header else 1):
+            if error.line > self._record(file, 2 if self._has_header else 1)[0]:
                 raise
         except pa.ArrowInvalid:
             pass  # the value is not in the first block, which is what types are guessed from
@@ -159,13 +163,13 @@ class CSVDataset(FilesDataset):
         target = self.target if self._may_be_odd(types) else None
         read_as = types if target is None else {**types, target: pa.string()}
         at = 0
-        with self._explained(file, types), self._opened(file, read_as, names) as (reader, stream):
+        with self._explained(file, types), self._opened(file, read_as, names) as reader:
             for batch in reader:
                 if target is not None:
                     batch = with_odd_texts(batch, target, types[target], self._options.decimal)
                 yield at, batch
                 at += batch.num_rows
-            if not stream.seen:
+            if not reader.seen:
                 raise UnclosedQuoteError(file.path, f"ends inside of a value in quotes, in row {at - 1}")
 
     def _may_be_odd(self, types: dict[str, pa.DataType]) -> bool:
@@ -179,40 +183,21 @@ class CSVDataset(FilesDataset):
     @contextmanager
     def _opened(
         self, file: SourceFile, types: dict[str, pa.DataType], names: list[str], threads: bool = True
-    ) -> Iterator[tuple[pa_csv.CSVStreamingReader, MarkedEnd]]:
-        stream = self._marked(file)
-        try:
-            with closing(self._reader(file, stream, types, names, threads)) as reader:
-                yield reader, stream
-        finally:
-            stream.stop()  # before the reader goes, which nobody else has
-
-    def _marked(self, file: SourceFile) -> MarkedEnd:
+    ) -> Iterator[MarkedReader]:
+        names_in_file = self._options.names or (None if self._has_header else self._headers.get(file.path))
+        reading = pa_csv.ReadOptions(
+            block_size=BLOCK_BYTES,
+            use_threads=threads,
+            column_names=names_in_file,
+            autogenerate_column_names=not self._has_header and names_in_file is None,
+        )
+        converting = self._options.converting(types, names)
         stream, encoding = self._stream(file), self._options.encoding
         if encoding is not None:
             stream = pa.transcoding_input_stream(stream, encoding, "utf-8")
-        return MarkedEnd(stream, self._parsing.delimiter)
-
-    def _reader(
-        self,
-        file: SourceFile,
-        stream: MarkedEnd,
-        types: dict[str, pa.DataType],
-        names: list[str],
-        threads: bool,
-    ) -> pa_csv.CSVStreamingReader:
-        names_in_file = self._options.names or (None if self._has_header else self._headers.get(file.path))
-        return pa_csv.open_csv(
-            pa.PythonFile(stream, mode="r"),
-            read_options=pa_csv.ReadOptions(
-                block_size=BLOCK_BYTES,
-                use_threads=threads,
-                column_names=names_in_file,
-                autogenerate_column_names=not self._has_header and names_in_file is None,
-            ),
-            parse_options=stream.parsing(self._parsing),
-            convert_options=self._options.converting(types, names),
-        )
+        with closing(MarkedReader(stream, reading, self._parsing, converting)) as reader:
+            reader.open()
+            yield reader
 
     @property
     def _has_header(self) -> bool:
@@ -237,7 +222,7 @@ class CSVDataset(FilesDataset):
     def _explain(self, file: SourceFile, types: dict[str, pa.DataType], error: pa.ArrowInvalid) -> NoReturn:
         """Find the line of an error: only one thread alone counts lines, so read once more with one."""
         try:
-            with self._opened(file, types, list(types), threads=False) as (reader, _):
+            with self._opened(file, types, list(types), threads=False) as reader:
                 for _ in reader:
                     pass
         except pa.ArrowInvalid as counted:
@@ -250,23 +235,47 @@ class CSVDataset(FilesDataset):
         row, column = ROW.search(str(error)), COLUMN.search(str(error))
         if row is None:
             raise error
-        what = " ".join(row[2].split())
         if column is None:
-            if "Expected 1 columns" in what and self._has_header:
-                self._check_header(file, [self._first_line(file)])
-            raise BrokenLineError(file.path, int(row[1]), what) from error
-        name = self._name(file, types, int(column[1]))
-        comma = COMMA.search(what)
-        if comma is not None and self._options.decimal is None:
-            raise DecimalCommaError(file.path, int(row[1]), name, comma[1]) from error
-        if "UTF8" in what:
-            where = f"{file.path}, line {row[1]}, column {name}"
+            self._explain_width(file, int(row[1]), row[2], error)
+        name = self._name(file, int(column[1]))
+        line, _ = self._record(file, int(row[1]))
+        if "UTF8" in row[2]:
+            where = f"{file.path}, line {line}, column {name}"
             raise EncodingError(where, _not_in(self._options.encoding)) from error
-        raise BadValueError(file.path, int(row[1]), name, what) from error
+        value = VALUE.search(row[2])
+        if value is None:
+            raise BadValueError(file.path, line, name, " ".join(row[2].split())) from error
+        if COMMA.fullmatch(value[2]) and self._options.decimal is None:
+            raise DecimalCommaError(file.path, line, name, value[2]) from error
+        raise BadValueError(file.path, line, name, f"{value[2]!r} is not {_type_words(value[1])}") from error
 
-    def _name(self, file: SourceFile, types: dict[str, pa.DataType], number: int) -> str:
-        names = self._headers.get(file.path, list(types))
-        return names[number] if number < len(names) else f"#{number}"
+    def _explain_width(self, file: SourceFile, number: int, what: str, error: pa.ArrowInvalid) -> NoReturn:
+        """A record with too few or too many values."""
+        width = WIDTH.search(what)
+        if width is None:
+            raise error
+        wanted, got = int(width[1]), int(width[2])
+        line, _ = self._record(file, number)
+        if self._options.names is not None and number == 1:
+            each = f"{counted(got, 'name')}, one for each value in line {line} of {file.path}"
+            raise ParameterError("header", self._options.names, f"a list of {each}") from error
+        if wanted == 1 and self._has_header:
+            self._check_header(file, self._record(file, 1)[1])
+        first = number == (2 if self._has_header else 1)
+        raise BrokenLineError(file.path, line, (wanted, got), width[3].strip(), first) from error
+
+    def _name(self, file: SourceFile, number: int) -> str:
+        names = self._options.names or self._headers.get(file.path)
+        if names is None:  # it was not opened yet
+            names = self._record(file, 1)[1]
+        return names[number] if number < len(names) else f"number {number}"
+
+
+_TYPE_WORDS = {"double": "a number", "float": "a number", "bool": "true or false", "string": "text"}
+
+
+def _type_words(kind: str) -> str:
+    return _TYPE_WORDS.get(kind, f"a whole number ({kind})" if "int" in kind else f"of the type {kind}")
 
 
 def _not_in(encoding: str | None) -> str:

@@ -1,12 +1,20 @@
-"""Finds out whether a CSV file ends inside of a quoted value: all rows behind the quote would be missing.
+"""Reads a CSV file with Arrow, finds out whether it ends inside of a quoted value, and ends with its threads.
 
-A line is put behind the file that has more values than the first line. The reader reports such a line; when
-it does not, the line has become a part of a value that was never closed.
+All rows behind a quote that is never closed would be missing. So a line is put behind the file that has more
+values than the first line. The reader reports such a line; when it does not, the line has become a part of a
+value.
+
+Arrow reads ahead in threads of its own, which call Python for each block. One that did so while its reader
+is dropped would wait for Python without end, and while the interpreter exits it would abort the process.
 """
 
 from __future__ import annotations
 
+import atexit
 import threading
+import time
+import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -14,59 +22,96 @@ import pyarrow.csv as pa_csv
 
 _MARK = b"\x02end of the file\x02"
 _MORE = 7  # values than the first line has, at the least
-# Blocks that Arrow reads ahead; seconds that its thread has to end.
-_READ_AHEAD = 32
-_ENDS_BY_ITSELF, _ENDS_IF_IT_READS = 10.0, 0.5
+# Seconds that a thread of Arrow's has to finish the block it reads, and between two looks.
+_MOST_SECONDS, _LOOK_SECONDS = 10.0, 0.001
 
 
-class MarkedEnd:
-    """A stream of text in UTF-8, with the mark behind it; nothing stays nothing.
+class MarkedReader:
+    """The batches of a stream of text in UTF-8 with the mark behind it; nothing stays nothing.
 
-    Arrow reads it in a thread of its own, which reads ahead. A reader that is dropped while that thread waits
-    for Python would wait for it without end, and so would the end of the process: `stop` before.
+    When it is closed, no thread of Arrow's has anything of it any more.
     """
 
-    closed = False
-
-    def __init__(self, stream: pa.NativeFile, delimiter: str) -> None:
+    def __init__(
+        self,
+        stream: pa.NativeFile,
+        reading: pa_csv.ReadOptions,
+        parsing: pa_csv.ParseOptions,
+        converting: pa_csv.ConvertOptions,
+    ) -> None:
         self._stream = stream
-        self._delimiter = delimiter.encode()
+        self._parsing = parsing
+        self._options = {"read_options": reading, "convert_options": converting}
+        self._reader: pa_csv.CSVStreamingReader | None = None
         self._values = 0  # of the mark, as soon as there is a first line
         self._rest = b""
-        self.seen = False
-        self._reads = 0
-        self._stopped = False
-        self._ended = threading.Event()
+        self.seen = False  # whether the mark was reported
+        self._closed = False
+        self._lock = threading.Lock()
+        self._lent: list[weakref.ref[Any]] = []  # to Arrow, by which it calls or reads Python objects
 
-    def read(self, size: int = -1) -> bytes:
-        data = b"" if self._stopped else self._read(size)
-        self._reads += 1
-        if not data:
-            self._ended.set()
-        return data
+    def open(self) -> None:
+        """Begin to read; what is lent is in no variable, which the traceback of an error would keep."""
+        _OPEN.add(self)
+        self._reader = pa_csv.open_csv(**self._lend(), **self._options)
 
-    def stop(self) -> None:
-        """End the stream, and wait until the thread that reads ahead knows it, if it reads at all."""
-        self._stopped = True
-        # With more blocks than it reads ahead, the thread may rest, and then nobody waits for it.
-        self._ended.wait(_ENDS_BY_ITSELF if self._reads < _READ_AHEAD else _ENDS_IF_IT_READS)
+    def _lend(self) -> dict[str, Any]:
+        source = _Source(self)
+        self._lent.append(weakref.ref(source))
+        parsing = pa_csv.ParseOptions(
+            delimiter=self._parsing.delimiter,
+            newlines_in_values=self._parsing.newlines_in_values,
+            invalid_row_handler=source.on_invalid_row,
+        )
+        return {"input_file": pa.PythonFile(source, mode="r"), "parse_options": parsing}
+
+    @property
+    def schema(self) -> pa.Schema:
+        assert self._reader is not None
+        return self._reader.schema
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        while self._reader is not None:
+            try:
+                batch = self._reader.read_next_batch()
+            except StopIteration:
+                return
+            yield batch
+
+    def close(self) -> None:
+        """Read no further, and wait until Arrow has given everything back."""
+        self._closed = True
+        if self._reader is not None:
+            # Dropped while Python can run: whoever drops it waits for the thread that reads ahead.
+            last = pa.RecordBatchReader.from_stream(self._reader)
+            self._reader = None
+            last.close()
+        until = time.monotonic() + _MOST_SECONDS
+        while any(lent() is not None for lent in self._lent) and time.monotonic() < until:
+            time.sleep(_LOOK_SECONDS)
+        with self._lock:
+            self._stream.close()
+        _OPEN.discard(self)
+
+    def read(self, size: int) -> memoryview:
+        """The next bytes, for Arrow."""
+        with self._lock:
+            block = memoryview(b"" if self._closed else self._read(size))
+        self._lent = [lent for lent in self._lent if lent() is not None]
+        self._lent.append(weakref.ref(block))
+        return block
 
     def _read(self, size: int) -> bytes:
         data: bytes = self._stream.read(None if size < 0 else size)
         if not self._values and data.strip(b"\r\n"):
+            delimiter = self._parsing.delimiter.encode()
             first_line = data.lstrip(b"\r\n").splitlines()[0]
-            self._values = first_line.count(self._delimiter) + 1 + _MORE
-            self._rest = b"\n" + _MARK + self._delimiter * (self._values - 1) + b"\n"
+            self._values = first_line.count(delimiter) + 1 + _MORE
+            self._rest = b"\n" + _MARK + delimiter * (self._values - 1) + b"\n"
         if data:
             return data
         data, self._rest = self._rest[:size], self._rest[size:]
         return data
-
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        self._stream.close()
 
     def on_invalid_row(self, row: Any) -> str:
         """pyarrow's handler of rows with another number of values than the header."""
@@ -75,9 +120,35 @@ class MarkedEnd:
         self.seen = True
         return "skip"
 
-    def parsing(self, options: pa_csv.ParseOptions) -> pa_csv.ParseOptions:
-        return pa_csv.ParseOptions(
-            delimiter=options.delimiter,
-            newlines_in_values=options.newlines_in_values,
-            invalid_row_handler=self.on_invalid_row,
-        )
+
+class _Source:
+    """What Arrow calls, and nobody else keeps."""
+
+    closed = False
+
+    def __init__(self, owner: MarkedReader) -> None:
+        self._owner = owner
+
+    def read(self, size: int = -1) -> memoryview:
+        owner = self._owner
+        del self  # which the traceback of an error would keep
+        return owner.read(size)
+
+    def on_invalid_row(self, row: Any) -> str:
+        return self._owner.on_invalid_row(row)
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """The stream is closed by its owner."""
+
+
+_OPEN: weakref.WeakSet[MarkedReader] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Close what somebody began to read, before threads that need Python are ended without a word."""
+    for reader in list(_OPEN):
+        reader.close()

@@ -32,6 +32,10 @@ class CSVOptions:
             given = getattr(self, name)
             if given is not None and not (isinstance(given, str) and len(given) == 1 and given.isascii()):
                 raise ParameterError(name, given, "a single character, of ASCII")
+        if self.delimiter is not None and self.delimiter in '\r\n\0"':
+            raise ParameterError(
+                "delimiter", self.delimiter, "another character than a quote, NUL or the end of a line"
+            )
         if self.decimal is not None and self.decimal not in ".,":
             raise ParameterError("decimal", self.decimal, "a point or a comma")
         if self.encoding is not None and not _is_encoding(self.encoding):

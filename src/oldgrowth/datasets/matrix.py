@@ -28,7 +28,7 @@ from .base import Dataset, FloatsOrBytes
 from .columns import AllBut, first_twice
 from .labels import Labels, checked_weights, labels_from_numpy
 from .odd_texts import OddTexts, odd_decimals
-from .rows import MemoryRows, Reader, Rows, is_same_array
+from .rows import MemoryRows, Reader, Rows, is_same_array, refuse_objects
 
 PIECE_VALUES = 1 << 21
 SAMPLED_ROWS = 4096
@@ -114,6 +114,8 @@ class MatrixDataset(Dataset):
         self._y = target
         self._w = weight
         self._others = others or {}
+        for part in self._arrays():
+            refuse_objects(part)
         if len(x.shape) != 2:
             raise DataError(f"X in {x.where} has the shape {x.shape}: it must have rows and columns.")
         if x.dtype.kind not in "biuf":

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import MissingColumnError, NoMemberError, ParameterError, UnknownSourceError
+from ..messages.surface import in_words_of
 from .columns import AllBut
 from .files import SourceFile, find_files
 from .labels import kept_apart
@@ -65,7 +66,9 @@ def open_npz(files: list[SourceFile], target: Any, features: Any, weight: Any) -
 
     y, w = found(target, "target"), found(weight, "weight")
     names = None if isinstance(features, str) else features
-    carried: dict[str, Rows] = {name: rows for name, rows in members.items() if rows.shape == x.shape[:1]}
+    carried: dict[str, Rows] = {
+        name: rows for name, rows in members.items() if rows.shape == x.shape[:1] and not rows.dtype.hasobject
+    }
     return MatrixDataset(".npz file", x, y, w, names, carried)
 
 
@@ -87,7 +90,15 @@ def beside(value: Any, role: str, width: int) -> Beside | None:
         return Beside(f"column {column}", column=column)
     if isinstance(value, (str, Path)):
         if not str(value).endswith(NPY):
-            raise ParameterError(role, value, "a column number, an array or the path of a .npy file")
+            raise ParameterError(
+                role,
+                value,
+                lambda say: in_words_of(
+                    say,
+                    "a column number, an array or the path of a .npy file",
+                    "a column number or the path of a .npy file",
+                ),
+            )
         file = single(find_files(value, NPY))
         return Beside(os.path.basename(file.path), NpyRows(file))
     values = np.asarray(kept_apart(value) if role == "target" else value)

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import DamagedFileError, SpillFullError
+from ..errors import DamagedFileError, PythonObjectsError, SpillFullError
 from .files import SourceFile
 
 SMALL_BYTES = 1 << 24  # that are unpacked in memory
@@ -49,6 +49,12 @@ def is_same_array(one: Rows, other: Rows) -> bool:
     if isinstance(one, MemoryRows) and isinstance(other, MemoryRows):
         return one.values is other.values
     return one.file is not None and other.file is not None and one.where == other.where
+
+
+def refuse_objects(rows: Rows) -> None:
+    """Python objects in NumPy's files are pickled, and opening a pickle can run code."""
+    if isinstance(rows, NpyRows | NpzRows) and rows.dtype.hasobject:
+        raise PythonObjectsError(rows.where)
 
 
 class MemoryRows:
@@ -184,14 +190,12 @@ def read_header(source: Any, where: str) -> tuple[tuple[int, ...], bool, np.dtyp
             shape, by_column, dtype = np.lib.format.read_array_header_2_0(source)
     except (ValueError, EOFError) as error:
         raise DamagedFileError(where, NpyRows.kind, error) from error
-    if dtype.hasobject:
-        raise DamagedFileError(where, NpyRows.kind, "it holds Python objects, which are not read")
     return shape, by_column and len(shape) > 1, dtype
 
 
 def check_length(where: str, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any], size: int) -> None:
     wanted = offset + math.prod(shape) * dtype.itemsize
-    if wanted != size:
+    if wanted != size and not dtype.hasobject:  # of objects, the size is not known
         raise DamagedFileError(where, NpyRows.kind, f"its header says {wanted} bytes, but it has {size}")
 
 

@@ -23,6 +23,15 @@ CODECS = (
     (b"BZh", ".bz2", "bz2"),
     (b"\x28\xb5\x2f\xfd", ".zst", "zstd"),
 )
+# Compressions that are not read.
+OTHER_CODECS = (
+    (b"\xfd7zXZ\0", ".xz", "xz"),
+    (b"\x5d\0\0", ".lzma", "LZMA"),
+    (b"\x04\x22\x4d\x18", ".lz4", "LZ4"),
+    (b"\x1f\x9d", ".z", "compress"),
+    (b"7z\xbc\xaf\x27\x1c", ".7z", "7-Zip"),
+    (b"\xff\x06\0\0sN", ".sz", "Snappy"),
+)
 LONGEST = 8  # bytes of these
 # First bytes and endings of files that people have and that cannot be read here.
 FOREIGN = {
@@ -39,7 +48,6 @@ FOREIGN = {
     ".sav": "an SPSS file: convert it to Parquet or CSV",
     ".sas7bdat": "a SAS file: convert it to Parquet or CSV",
     ".zip": "a zip archive: unpack it first",
-    ".7z": "an archive: unpack it first",
     ".tar": "an archive: unpack it first",
     ".og": "a forest saved by oldgrowth, not rows",
     ".tif": "an image: save its bands as an array (.npy) with a row for each pixel",
@@ -57,6 +65,7 @@ def format_of(file: SourceFile, endings: Mapping[str, Sequence[str]]) -> str:
     if suffix is not None:
         raise UnknownSourceError(file.path, f"it is {FOREIGN[suffix]}")
     begin = first_bytes(file)
+    _refuse_other_codecs(file, begin, name)
     for magic, kind in MAGIC:
         if begin.startswith(magic):
             return kind
@@ -76,9 +85,19 @@ def format_of(file: SourceFile, endings: Mapping[str, Sequence[str]]) -> str:
 
 def refuse_foreign(file: SourceFile, begin: bytes) -> None:
     """Refuse a file that is called CSV and is something else by its first bytes."""
+    _refuse_other_codecs(file, begin)
     for magic, kind in (*MAGIC, (ZIP, "zip"), (b"OLDGROW", "forest")):
         if begin.startswith(magic) and len(begin) > 4:
             raise UnknownSourceError(file.path, f"it is named as CSV, but holds a {kind} file")
+
+
+def _refuse_other_codecs(file: SourceFile, begin: bytes, name: str = "") -> None:
+    for magic, ending, codec in OTHER_CODECS:
+        if begin.startswith(magic) or name.endswith(ending):
+            what = (
+                f"it is compressed by {codec}, which is not read here: unpack it, or use gzip, bzip2 or zstd"
+            )
+            raise UnknownSourceError(file.path, what)
 
 
 def first_bytes(file: SourceFile, count: int = LONGEST) -> bytes:

@@ -22,7 +22,7 @@ COMPRESSED = (".gz", ".bz2", ".zst", ".xz", ".lz4", ".lzma", ".zip", ".7z", ".sn
 # Files that go with data and hold no rows.
 BESIDE = re.compile(
     r"(readme|license|licence|citation|changelog|makefile).*"
-    r"|.*\.(md|rst|pdf|html?|crc|md5|sha\d*|sum|log|py|ipynb|r|json|ya?ml|toml|xml|sql|sh|png|svg|jpe?g)",
+    r"|.*\.(md|rst|pdf|crc|md5|sha\d*|sum|py|ipynb|r|ya?ml|toml|sh|png|svg|jpe?g)",
     re.IGNORECASE,
 )
 KINDS = (

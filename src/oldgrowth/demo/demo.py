@@ -20,7 +20,7 @@ from ..forest.predict import predict_sums
 from ..planning.planner import jobs_of
 from ..reporting.report import FitReport
 from ..reporting.tables import stage_table
-from ..rows.training_rows import read_ahead
+from ..rows.read_ahead import read_ahead
 from ..storage.workspace import spill_space
 from ..system.memory import human_bytes, peak_memory
 from .picture import save_picture

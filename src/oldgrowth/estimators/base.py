@@ -43,6 +43,7 @@ from ..system.limits import limits_of, nearest_existing
 from ..system.memory import check_memory_limit, memory_limit_of
 from ..system.resource_limits import clear_about_limits
 from .atomic_fit import whole_or_not_at_all
+from .disk_estimate import DiskEstimating
 from .exportable import Exportable
 from .feature_names import check_whole_names, whole_names
 from .inputs import (
@@ -64,7 +65,7 @@ _AS_IT_IS: dict[str, Any] = {"dtype": "numeric", "ensure_all_finite": False}
 _SCORED_BYTES = 96
 
 
-class _ForestBase(Exportable, BaseEstimator):
+class _ForestBase(Exportable, DiskEstimating, BaseEstimator):
     """What all forests share: checking the data, fitting, walking the trees."""
 
     _random_thresholds = False

@@ -16,7 +16,8 @@ import numpy as np
 
 from ..checks import flag, is_real, is_whole, one_of, path_of, real, verbosity, whole
 from ..errors import ParameterError
-from ..planning.planner import HIGHEST_BOOTSTRAP_MEAN, check_jobs
+from ..messages.surface import in_words_of
+from ..planning.planner import HIGHEST_BOOTSTRAP_MEAN, check_jobs, weights_that_are
 from ..system.memory import size_of
 
 TASKS = ("classification", "regression")
@@ -113,7 +114,7 @@ def _max_samples(name: str, value: Any) -> Any:
         return float(value)
     if is_whole(value) and value >= 1:
         return int(value)
-    wanted = f"None, a number of rows from 1 on or a share, of at most {most} times the rows"
+    wanted = f"None, a number of rows from 1 on or a share, of at most {most} times all rows"
     raise ParameterError(name, value, wanted)
 
 
@@ -129,9 +130,16 @@ def _class_weight(name: str, value: Any) -> Any:
     if value is None or (isinstance(value, str) and value in ("balanced", "balanced_subsample")):
         return value
     if not isinstance(value, dict):
-        raise ParameterError(name, value, "a dict, 'balanced', 'balanced_subsample' or None")
+        raise ParameterError(
+            name,
+            value,
+            lambda say: (
+                f"{in_words_of(say, 'a dict', 'label=weight,...')}, 'balanced', 'balanced_subsample' or "
+                f"{in_words_of(say, 'None')}"
+            ),
+        )
     if not all(is_real(w) and np.isfinite(w) and w >= 0 for w in value.values()):
-        raise ParameterError(name, value, "a dict of finite weights of at least 0")
+        raise ParameterError(name, value, weights_that_are("finite and at least 0"))
     return value
 
 

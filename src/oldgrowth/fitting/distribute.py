@@ -17,7 +17,8 @@ from .. import _core
 from ..errors import ChangedSourceError
 from ..plan import Plan
 from ..reporting.progress import StageProgress
-from ..rows.training_rows import Chunk, Pass, Place, read_ahead
+from ..rows.read_ahead import read_ahead
+from ..rows.training_rows import Chunk, Pass, Place
 from ..storage.bucket_store import BucketStore
 from ..storage.sampled import Sampled
 from ..system.threads import Workers

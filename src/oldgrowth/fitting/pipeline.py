@@ -20,7 +20,7 @@ from ..planning.execution import (
     choose_means,
     chunk_rows_for,
     expected_disk,
-    largest_disk,
+    largest_model,
     refuse_at_start,
     refuse_large_bucket,
     with_rounds,
@@ -90,9 +90,7 @@ class FirstPass:
     def planned(planner: Planner, rows: TrainingRows, limits: Limits) -> FirstPass:
         plan = planner.expect(rows.n_rows, rows.n_features, rows.n_classes)
         refuse_at_start(planner, rows, limits)
-        n = rows.n_rows or 1
-        widest = Sizes.of(plan, rows, n, Widths.widest(rows.n_features, n), weighted=True)
-        model = MemoryModel(plan, widest, limits)
+        model = largest_model(plan, rows, rows.n_rows or 1, limits)
         return FirstPass(replace(plan, chunk_size=chunk_rows_for(model)), model)
 
     @property
@@ -136,7 +134,7 @@ def _begin(context: FitContext, planner: Planner, rows: TrainingRows, model: Mem
     """Begin anew or resume; with the seed that the fit began with."""
     space, recorder, checkpoint = context.space, context.recorder, context.checkpoint
     begun = checkpoint.begin(planner.identity() | {"data": rows.fingerprint() if space.lasting else {}})
-    if disk := largest_disk(model, rows):
+    if rows.n_rows is not None and (disk := expected_disk(model)).needed:
         recorder.say(f"may need up to about {disk}")
     if checkpoint.taken_up:
         recorder.say(f"goes on with the fit that {model.limits.checkpoint_dir} holds")
@@ -161,7 +159,7 @@ def _prepare(context: FitContext, planner: Planner, sampled: Sampled, limits: Li
     recorder.say(f"store: {means.store} ({means.why})")
     if means.store == "disk" and limits.spills_to_memory:
         warn(SpillsToMemoryWarning(limits.directory))
-    if disk := expected_disk(model):
+    if (disk := expected_disk(model)).needed:
         recorder.say(f"needs about {disk}")
     return Prepared(sampled, replace(plan, chunk_size=means.chunk_rows), means, model)
 

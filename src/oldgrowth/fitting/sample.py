@@ -18,7 +18,8 @@ from ..plan import Plan
 from ..reporting.progress import StageProgress
 from ..rows.data_summary import FactFinder
 from ..rows.id_columns import IdFinder
-from ..rows.training_rows import Chunk, Pass, Place, Trail, TrainingRows, read_ahead
+from ..rows.read_ahead import read_ahead
+from ..rows.training_rows import Chunk, Pass, Place, Trail, TrainingRows
 from ..storage.candidate_rows import KeptRows
 from ..storage.checkpoint import Checkpoint
 from ..storage.fit_workspace import Space

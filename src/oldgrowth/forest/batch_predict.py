@@ -19,7 +19,7 @@ from ..datasets.matrix import MatrixDataset
 from ..errors import DataError, MemoryLimitError
 from ..messages.counts import warn
 from ..messages.warnings import FeatureNamesWarning
-from ..rows.training_rows import read_ahead
+from ..rows.read_ahead import read_ahead
 from ..system.memory import READING_BYTES, memory_limit_of, resident_memory
 from .forest import Forest
 

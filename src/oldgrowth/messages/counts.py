@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Callable
+from contextvars import ContextVar
 
+# How a screen puts a sentence: the command line has options where Python has parameters.
+IN_WORDS: ContextVar[Callable[[str], str]] = ContextVar("IN_WORDS", default=str)
 LOGGER = logging.getLogger("oldgrowth")
 LOGGER.addHandler(logging.NullHandler())
 
@@ -17,7 +21,8 @@ def tell(sentence: str, level: int = logging.INFO, screen: logging.Handler | Non
     if LOGGER.isEnabledFor(level):
         LOGGER.log(level, "%s", sentence, stacklevel=2)
     if screen is not None:
-        screen.handle(logging.makeLogRecord({"name": LOGGER.name, "levelno": level, "msg": sentence}))
+        shown = IN_WORDS.get()(sentence)
+        screen.handle(logging.makeLogRecord({"name": LOGGER.name, "levelno": level, "msg": shown}))
 
 
 def warn(message: str | Warning, category: type[Warning] = UserWarning, stacklevel: int = 2) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -12,6 +13,7 @@ Say: TypeAlias = Callable[..., str]
 OPTION_NAMES = {"n_estimators": "trees", "random_state": "seed", "n_jobs": "jobs", "types": "type"}
 _PLACEHOLDERS = {"features": "[...]", "missing": "[...]", "types": "{...}"}
 _NO_VALUE = object()
+_NONE = re.compile(r"\bNone\b")
 _LONGEST = 80  # characters of a value in a message
 
 
@@ -21,15 +23,32 @@ def in_python(name: str, value: Any = _NO_VALUE) -> str:
 
 
 def on_command_line(name: str, value: Any = _NO_VALUE) -> str:
-    """`--features`, `--encoding 'latin-1'`, `--no-header`."""
+    """`--features`, `--encoding 'latin-1'`, `--no-header`, `--class-weight 'a=1,b=2'`."""
     option = OPTION_NAMES.get(name, name.replace("_", "-"))
     if value is _NO_VALUE or value is True:
         return f"--{option}"
     if value is False:
         return f"--no-{option}"
+    if value is None:
+        return f"--{option} none"
     if isinstance(value, dict) and name == "types":
         return " ".join(f"--{option} {column}={kind}" for column, kind in value.items())
+    if isinstance(value, dict):
+        value = ",".join(f"{key}={_shortest(one)}" for key, one in value.items())
+    elif isinstance(value, list | tuple):
+        value = ",".join(map(str, value))
     return f"--{option} {short(value)}"
+
+
+def _shortest(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def in_words_of(say: Say, python: str, command_line: str | None = None) -> str:
+    """What a value must be, in the words of a surface: on the command line None is `none`."""
+    if say is in_python:
+        return python
+    return _NONE.sub("none", python) if command_line is None else command_line
 
 
 def short(value: Any) -> str:

@@ -51,7 +51,9 @@ class SpillsToMemoryWarning(UserWarning):
     """What a fit spills goes to memory."""
 
     def __init__(self, directory: object) -> None:
-        super().__init__(
+        what = (
             f"{directory} is memory itself (a tmpfs): what is spilled there counts as memory, and leaves "
-            "less for the rest. Choose a spill_dir on a disk."
+            "less for the rest. Choose a {} on a disk."
         )
+        super().__init__(what.format("spill_dir"))
+        self.on_command_line = what.format("--spill-dir")

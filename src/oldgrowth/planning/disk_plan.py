@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from ..plan import Plan
+from ..system.memory import human_bytes
 
 _NODE_BYTES = 8
 # Bytes of nodes for each row that a classifier's tree was grown on: what trees have that fit noise.
@@ -51,6 +53,21 @@ class Sizes(Protocol):
     def in_arrays(self) -> bool: ...
     @property
     def tree_rows(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class DiskEstimate:
+    """About what a fit takes on disk at its most, and what there is."""
+
+    needed: int  # bytes; 0 for a fit in memory
+    free: int  # bytes
+    directory: Path  # where they are written
+
+    def __str__(self) -> str:
+        if not self.needed:
+            return "no disk"
+        needed, free = human_bytes(self.needed), human_bytes(self.free)
+        return f"{needed} of disk in {self.directory}, where {free} are free"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from ..rows.training_rows import TrainingRows
 from ..storage.checkpoint_dir import bytes_used
 from ..system.limits import Limits, nearest_existing
 from ..system.memory import human_bytes, resident_memory
-from .disk_plan import DiskNeeds
+from .disk_plan import DiskEstimate, DiskNeeds
 from .memory_model import (
     FEWEST_KEYS,
     MOST_CODES,
@@ -228,26 +228,24 @@ def _store(model: MemoryModel) -> tuple[str, str]:
     return ("memory" if needed <= limits.memory else "disk"), text
 
 
-def expected_disk(model: MemoryModel) -> str | None:
-    """What a fit will take on disk, and what is free there; None if it takes none."""
-    if _store(model)[0] == "memory":
-        return None
-    directory = nearest_existing(model.limits.directory)
+def expected_disk(model: MemoryModel) -> DiskEstimate:
+    """What a fit will take on disk, as far as is known."""
     plan, sizes = model.plan, model.sizes
-    needed = human_bytes(DiskNeeds.of(plan, sizes).at_most(_tops_per_round(plan, sizes, model.limits)))
-    return f"{needed} of disk in {directory}, where {human_bytes(shutil.disk_usage(directory).free)} are free"
-
-
-def largest_disk(widest: MemoryModel, rows: TrainingRows) -> str | None:
-    """The same before the first pass, for features of four bytes; None if rows are not counted yet."""
-    if rows.n_rows is None:
-        return None
+    directory = nearest_existing(model.limits.directory)
+    free = shutil.disk_usage(directory).free
+    if _store(model)[0] == "memory":
+        return DiskEstimate(0, free, directory)
     try:
-        return expected_disk(widest)
-    except DiskTooSmallError:  # rows may be narrower: the first pass will tell
-        return (
-            f"{human_bytes(DiskNeeds.of(widest.plan, widest.sizes).at_most(1))} of disk, which are not free"
-        )
+        tops = _tops_per_round(plan, sizes, model.limits)
+    except DiskTooSmallError:  # of which the fit has its own word, when rows are known
+        tops = 1
+    return DiskEstimate(DiskNeeds.of(plan, sizes).at_most(tops), free, directory)
+
+
+def largest_model(plan: Plan, rows: TrainingRows, n_rows: int, limits: Limits) -> MemoryModel:
+    """Of so many rows before the first pass: values that all differ, and weights."""
+    widths = Widths.widest(rows.n_features, n_rows)
+    return MemoryModel(plan, Sizes.of(plan, rows, n_rows, widths, weighted=True), limits)
 
 
 def _tops_per_round(plan: Plan, sizes: Sizes, limits: Limits) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ from .. import _core
 from .._version import __version__
 from ..checks import is_whole
 from ..errors import DataError, ParameterError
-from ..messages.surface import listed
+from ..messages.surface import Say, in_words_of, listed
 from ..plan import (
     AUTO_BALANCE,
     MAX_ROWS,
@@ -56,12 +57,12 @@ def bootstrap_mean(max_samples: int | float | None, bootstrap: bool, n: int) -> 
     if max_samples is None:
         return 1.0
     if not bootstrap:
-        raise ParameterError("max_samples", max_samples, "None unless bootstrap=True")
+        raise ParameterError("max_samples", max_samples, _with_bootstrap("None"))
     if isinstance(max_samples, float):
         return max(1, math.ceil(max_samples * n)) / n
     if max_samples <= HIGHEST_BOOTSTRAP_MEAN * n:
         return max_samples / n
-    most = f"of at most {HIGHEST_BOOTSTRAP_MEAN} times the {n} rows"
+    most = f"of at most {HIGHEST_BOOTSTRAP_MEAN} times {'all' if n == MAX_ROWS else f'the {n}'} rows"
     raise ParameterError("max_samples", max_samples, f"None, a number of rows from 1 on or a share, {most}")
 
 
@@ -71,8 +72,14 @@ def seed_of(random_state: Any) -> int:
     try:
         generator = check_random_state(random_state)
     except (ValueError, TypeError) as error:
-        wanted = "None, a whole number from 0 to 2**32 - 1, or a numpy.random.RandomState"
-        raise ParameterError("random_state", random_state, wanted) from error
+        whole_number = "None, a whole number from 0 to 2**32 - 1"
+        raise ParameterError(
+            "random_state",
+            random_state,
+            lambda say: in_words_of(
+                say, f"{whole_number}, or a numpy.random.RandomState", "none or a whole number below 2**32"
+            ),
+        ) from error
     return int(generator.randint(0, 2**31 - 1, dtype=np.int64))
 
 
@@ -102,7 +109,7 @@ def make_plan(
     balance = params.get("balance", 0.0)
     bootstrap, oob_score = params["bootstrap"], params["oob_score"]
     if oob_score and not bootstrap and not subsets:
-        raise ParameterError("oob_score", oob_score, "False unless bootstrap=True")
+        raise ParameterError("oob_score", oob_score, _with_bootstrap("False"))
     auto_bucket = auto_bucket_size(n, facts.record_bytes, random_thresholds)
     bucket_size = _auto(params.get("bucket_size", "auto"), auto_bucket)
     rows_limit = _core.max_bucket_rows(min(d, _core.MAX_FEATURES))
@@ -235,6 +242,15 @@ class Planner:
         return make_plan(self._params, facts, self.seed, weights, self._random_thresholds)
 
 
+def _with_bootstrap(python: str) -> Callable[[Say], str]:
+    """What a parameter must be that has no meaning without a bootstrap."""
+    return lambda say: in_words_of(say, f"{python} unless bootstrap=True", "left out with --no-bootstrap")
+
+
+def weights_that_are(which: str) -> Callable[[Say], str]:
+    return lambda say: in_words_of(say, f"a dict of weights that are {which}", f"weights that are {which}")
+
+
 def _class_weights(given: Any, classes: npt.NDArray[Any], facts: Facts) -> tuple[float, ...]:
     """The weight of each class; one without rows weighs one."""
     if given is None:
@@ -247,12 +263,17 @@ def _class_weights(given: Any, classes: npt.NDArray[Any], facts: Facts) -> tuple
         try:
             weights[present] = compute_class_weight(given, classes=classes[present], y=classes[present])
         except (ValueError, TypeError) as error:
-            known = f"a dict with the labels of the target, of which there are {listed(classes.tolist())}"
-            raise ParameterError("class_weight", given, known) from error
-        if not _SMALLEST_WEIGHT <= weights[present].max() <= _LARGEST_WEIGHT:
+            there = listed(classes.tolist())
             raise ParameterError(
-                "class_weight", given, "a dict of weights that are neither huge nor all zero"
-            )
+                "class_weight",
+                given,
+                lambda say: (
+                    f"{in_words_of(say, 'a dict with', 'given for')} the labels of the target, of which "
+                    f"there are {there}"
+                ),
+            ) from error
+        if not _SMALLEST_WEIGHT <= weights[present].max() <= _LARGEST_WEIGHT:
+            raise ParameterError("class_weight", given, weights_that_are("neither huge nor all zero"))
     else:
         weights[present] = facts.class_weight.sum() / (present.sum() * facts.class_weight[present])
     return tuple(weights.tolist())

@@ -21,7 +21,7 @@ _STEPS = (64, 1024, 65_536)
 _MOST_VALUES = 2**22
 # n whole numbers drawn from a range of r are all different with a probability of at most exp(-n * n / 2r).
 # With an exponent beyond this it is no accident. Features that are named like ids need not prove it.
-_NO_ACCIDENT = 30
+_NO_ACCIDENT = 15
 _LARGEST_EXACT = 2**24  # whole number in float32: ids beyond it may have become equal
 
 

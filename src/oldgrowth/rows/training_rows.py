@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from queue import Full, Queue
-from threading import Event, Thread
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -203,59 +200,3 @@ class Pass:
         raise ChangedSourceError(
             where, f"the {what} in {rows} are not those of the first pass when read a second time"
         )
-
-
-T = TypeVar("T")
-
-# Seconds that a thread has to end.
-_ENDS_BY_ITSELF, _ENDS_WHEN_TOLD = 0.1, 0.5
-
-
-def read_ahead(items: Iterator[T], depth: int = 4) -> Generator[T, None, None]:
-    """The same items, read by a thread of its own that is up to `depth` of them ahead."""
-    ready: Queue[tuple[T | None, BaseException | None]] = Queue(depth)
-    stopped = Event()
-
-    def offer(item: T | None, error: BaseException | None = None) -> None:
-        while not stopped.is_set():
-            try:
-                ready.put((item, error), timeout=0.1)
-                return
-            except Full:
-                continue
-
-    def read() -> None:
-        try:
-            for item in items:
-                offer(item)
-                if stopped.is_set():
-                    return
-            offer(None)
-        except BaseException as error:  # noqa: BLE001 - it is raised where the items are used
-            offer(None, error)
-
-    thread = Thread(target=read, daemon=True)
-    thread.start()
-    try:
-        while True:
-            item, error = ready.get()
-            if error is not None:
-                raise error
-            if item is None:
-                return
-            yield item
-    finally:
-        stopped.set()
-        _end(thread)
-
-
-class _NotWanted(BaseException):
-    """Ends a thread in the middle of what it reads."""
-
-
-def _end(thread: Thread) -> None:
-    """End a thread that reads ahead; one that waits for its source ends when that answers: nobody waits."""
-    thread.join(_ENDS_BY_ITSELF)
-    if thread.is_alive() and thread.ident is not None:
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(_NotWanted))
-        thread.join(_ENDS_WHEN_TOLD)
