@@ -24,6 +24,11 @@ class OldgrowthError(ValueError):
     def __str__(self) -> str:
         return printable(super().__str__(), keep="\n")  # names from files may have control characters
 
+    def replace(self, old: str, new: str) -> None:
+        """Put it in other words, if what failed has another name for its reader."""
+        self.args = tuple(arg.replace(old, new) if isinstance(arg, str) else arg for arg in self.args)
+        self.on_command_line = self.on_command_line.replace(old, new)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """The message alone: processes of joblib send errors to each other."""
         return _rebuilt, (type(self), self.args, vars(self))
