@@ -27,12 +27,12 @@ from ..planning.execution import (
     refuse_large_bucket,
     with_rounds,
 )
-from ..planning.memory_model import MemoryModel, Sizes, Widths
+from ..planning.memory_model import FIRST_PASS_SHARE, MemoryModel, Sizes, Widths
 from ..planning.planner import Planner
 from ..reporting.progress import Observers, StoppedByCallback
 from ..reporting.report import FitReport, Recorder
-from ..rows.training_rows import TrainingRows
-from ..storage.bucket_store import MemoryStore
+from ..rows.training_rows import LabelLimit, TrainingRows
+from ..storage.bucket_store import BucketStore, MemoryStore
 from ..storage.fit_workspace import Space
 from ..storage.grown_trees import GrownTrees, TreesInMemory, TreesOnDisk
 from ..storage.leaf_buckets import LeafMemory
@@ -44,7 +44,7 @@ from ..system.threads import Workers, workers
 from .distribute import distribute
 from .grow import grow
 from .resplit import split_large_buckets
-from .rounds import Round, as_begun, distribute_round
+from .rounds import as_begun, distribute_round
 from .sample import Sampled, sample
 from .subsets import SubsetStore
 from .top_trees import TopTree, grow_top_trees
@@ -78,8 +78,12 @@ def fit_forest(
         return_memory_when_freed()
     first_pass = largest_model(expected, rows, rows.n_rows or 1, limits)
     chunk_rows = chunk_rows_for(first_pass)
+    kept_bytes = max(0, first_pass.room(limits.resident)) // FIRST_PASS_SHARE
+    work = kept_bytes + first_pass.chunks(chunk_rows, 1) + first_pass.slack
+    outlook = Outlook(planner, rows, limits, work)
     if limits.memory_given:
-        rows.limit_labels(max(2**20, first_pass.room(limits.resident) // 4))
+        left = first_pass.room(limits.resident) - kept_bytes - first_pass.sampling(chunk_rows)
+        rows.limit_labels(LabelLimit(max(2**20, left), outlook.limit_for_labels))
     recorder = Recorder(observers, limits.memory)
     with (
         ended_by_signals(),
@@ -99,9 +103,6 @@ def fit_forest(
         rows.checked |= space.lasting  # arrays too may be others when a fit is taken up again
         expected = replace(expected, seed=planner.seed, chunk_size=chunk_rows)
         with recorder.stage("sample", rows.n_rows, rows.nbytes) as progress:
-            kept_bytes = max(0, first_pass.room(limits.resident)) // 8
-            work = kept_bytes + first_pass.chunks(chunk_rows, 1) + first_pass.slack
-            outlook = Outlook(planner, rows, limits, work)
             sampled = sample(rows, expected, pool, progress, space, kept_bytes, outlook.look)
         n = sampled.facts.n_rows
         plan = planner.plan(sampled.facts, rows.classes)
@@ -176,6 +177,7 @@ class _Fitting:
                 numbered[i] = self._split(store, i, numbered[i])
                 store.set_depths(i, numbered[i].bucket_depths)
         sizes = [store.sizes(i) for i in numbered]
+        self._check_buckets(store, numbered)
         self._grow(store, numbered)
         return list(numbered.values()), sizes
 
@@ -201,18 +203,19 @@ class _Fitting:
                 tops[i] = done.tops[i]
                 sizes.append(done.sizes[i])
             left = done.unfinished(self.trees, self._trees_of_tops)
-            self._check_buckets(done, left)
+            self._check_buckets(done.store, left)
             grown = sum(self._n * self._trees_of_tops[i] for i in numbers if i not in left)
             self._grow(done.store, left, grown)
         return tops, sizes
 
-    def _check_buckets(self, done: Round, tops: Iterable[int]) -> None:
+    def _check_buckets(self, store: BucketStore, tops: Iterable[int]) -> None:
         """Refuse those that came out too large for memory, if trees split them."""
         for i in tops:
-            for bucket in np.flatnonzero(done.sizes[i] > self._model.largest_bucket).tolist():
-                rows = int(done.sizes[i][bucket])
-                if not done.store.only_leaf(i, bucket, rows):
-                    refuse_large_bucket(self._model, rows)
+            sizes = store.sizes(i)
+            for bucket in np.flatnonzero(sizes > self._model.largest_bucket).tolist():
+                rows = int(sizes[bucket])
+                if not store.only_leaf(i, bucket, rows):
+                    refuse_large_bucket(self._model, rows, in_memory=not self.on_disk)
 
     def _split(self, store: MemoryStore, top: int, tree: TopTree) -> TopTree:
         if not self._plan.needs_top_trees(self._n):
@@ -224,7 +227,7 @@ class _Fitting:
     def _grow(self, store: Any, tops: dict[int, TopTree], grown: int = 0) -> None:
         """Trees on these top trees; those on others of the round, with so many rows, are grown already."""
         rows = sum(int(store.sizes(i).sum()) * self._trees_of_tops[i] for i in tops)
-        room = GrowingRoom.now(self._model)
+        room = GrowingRoom.now(self._model, in_memory=not self.on_disk)
         leaf_memory = LeafMemory(room.most_keys, lambda: self._space.get().nameless())
         with self._recorder.stage("grow", grown + rows) as progress:
             progress.skip(grown)
