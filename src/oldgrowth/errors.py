@@ -24,6 +24,11 @@ class OldgrowthError(ValueError):
     def __str__(self) -> str:
         return printable(super().__str__(), keep="\n")  # names from files may have control characters
 
+    def replace(self, old: str, new: str) -> None:
+        """Put it in other words, if what failed has another name for its reader."""
+        self.args = tuple(arg.replace(old, new) if isinstance(arg, str) else arg for arg in self.args)
+        self.on_command_line = self.on_command_line.replace(old, new)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """The message alone: processes of joblib send errors to each other."""
         return _rebuilt, (type(self), self.args, vars(self))
@@ -516,14 +521,14 @@ class SameNumberError(DataError):
 class TooManyLabelsError(DataError):
     """A target with so many labels that they do not fit memory."""
 
-    def __init__(self, column: str, labels: int, rows: int, needed: int, limit: int) -> None:
+    def __init__(self, column: str, labels: int, rows: int, taken: int, least: int) -> None:
+        self.least = least
+        megabytes = -(-least // 10**6)
         super().__init__(
-            lambda say: (
-                f"The target {column!r} has {labels:,} different labels in its first {rows:,} rows, which "
-                f"take {needed / 1e6:,.0f} MB of {limit / 1e6:,.0f} MB that there are for labels: a column "
-                "with another value in nearly every row is an id, not a class. Choose another target, or a "
-                f"higher limit with {say('memory_limit')}."
-            )
+            f"memory_limit is too low: the target {column!r} has {labels:,} different labels in its first "
+            f"{rows:,} rows, which take {taken / 1e6:,.0f} MB. A column with another value in nearly every "
+            "row is an id, not a class: choose another target. If all of these are classes, at least "
+            f"{megabytes:,} MB are needed here (memory_limit='{megabytes}MB')."
         )
 
 
@@ -655,13 +660,19 @@ class MemoryLimitError(OldgrowthError):
 
 
 class DiskTooSmallError(SpillDirectoryError):
-    """The buckets of one top tree and the trees do not fit the disk, or the spill limit."""
+    """The buckets of one top tree, the trees and the votes do not fit the disk, or the spill limit."""
 
-    def __init__(self, path: object, needed: int, free: int, limit: int) -> None:
+    def __init__(self, path: object, needed: int, free: int, limit: int, votes: int = 0) -> None:
+        most = ""
+        if 2 * votes > needed:
+            most = (
+                f" {votes / 1e9:,.3g} GB of them are for out-of-bag votes, one for each row, class and top "
+                "tree: without oob_score, or with fewer classes or trees, less is needed."
+            )
         super().__init__(
             f"About {needed / 1e9:,.3g} GB of disk are needed in {path}, {free / 1e9:,.3g} GB are free and "
             f"the spill_limit is {limit / 1e9:,.3g} GB: choose a spill_dir with more room, or a spill_limit "
-            f"of at least {-(-needed // 10**6)}MB."
+            f"of at least {-(-needed // 10**6)}MB.{most}"
         )
 
 

@@ -97,6 +97,14 @@ class Plan:
         leaf = max(self.min_samples_leaf, math.ceil(self.min_weight_fraction_leaf * n_rows))
         return min(n_rows, max(self.bucket_size, self.min_samples_split, 2 * leaf))
 
+    def most_leaves(self, rows: int, buckets: int = 1) -> int:
+        """Leaves that a tree on so many rows can have; each of its buckets has at least one."""
+        drawn = 1 - math.exp(-self.sample_mean) if self.bootstrap else 1.0
+        leaves = math.ceil(rows * drawn / self.min_samples_leaf)
+        if self.max_depth is not None:
+            leaves = min(leaves, 2 ** min(62, self.max_depth))
+        return max(leaves, buckets)
+
     def needs_top_trees(self, n_rows: int) -> bool:
         return not self.subsets and n_rows > self.bucket_size
 

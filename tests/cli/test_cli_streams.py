@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -87,6 +88,39 @@ def test_empty_input_is_said(here: Path) -> None:
     result = piped(here, "empty", "predict", here / "label.og", "-", "-o", "-")
     assert result.returncode == 1
     assert result.stderr == b"oldgrowth: Standard input holds no data: it is empty.\n"
+
+
+def test_errors_name_standard_input_and_not_where_it_is_kept(here: Path, tmp_path: Path) -> None:
+    output = ["-o", tmp_path / "f.og", "-q"]
+    for source in ("test.csv", "test.parquet"):
+        result = piped(here, source, "fit", "-", "--target", "nothing", *output)
+        assert result.returncode == 1
+        assert result.stderr.startswith(b"oldgrowth: standard input has no column 'nothing'")
+    (here / "bad.csv").write_text("a,y\n1,0\nred,1\n")
+    assert (
+        b"standard input, line 3, column a"
+        in piped(here, "bad.csv", "fit", "-", "--target", "y", *output).stderr
+    )
+
+
+def test_an_array_on_standard_input(here: Path, tmp_path: Path) -> None:
+    np.save(here / "rows.npy", np.c_[np.eye(30), np.arange(30) % 2])
+    for more in ([], ["--format", "npy"]):
+        fit = [
+            "fit",
+            "-",
+            "--target",
+            "30",
+            "--task",
+            "classification",
+            "--trees",
+            "1",
+            "-q",
+            "--force",
+            *more,
+        ]
+        result = piped(here, "rows.npy", *fit, "-o", tmp_path / "f.og")
+        assert result.returncode == 0, result.stderr
 
 
 def test_nobody_reads_the_output(here: Path) -> None:

@@ -57,6 +57,34 @@ def test_the_spill_limit_bounds_all_files_and_the_one_named_will_do(
     )
 
 
+@pytest.mark.parametrize(
+    "params", [{"oob_score": True}, {"max_depth": 8}, {}], ids=["votes", "mixed leaves", "noise"]
+)
+def test_the_spill_limit_named_for_a_stream_counts_its_classes(
+    tmp_path, peak, params: dict[str, Any]
+) -> None:
+    """How many there are is not known before the first pass."""
+    classes = np.random.default_rng(0).integers(0, 9, len(Y))
+    data = oldgrowth.open_dataset(lambda: iter([(X, classes)]))
+    data.n_rows = len(X)
+    params |= {"store": "disk", "spill_dir": tmp_path, "random_state": 0, "bucket_size": 500, "n_jobs": 1}
+    with pytest.raises(DiskTooSmallError) as refused:
+        RandomForestClassifier(40, spill_limit="100kB", **params).fit(data)
+    named = re.search(r"spill_limit of at least (\d+)MB", str(refused.value))
+    assert named is not None
+    RandomForestClassifier(40, spill_limit=f"{named[1]}MB", **params).fit(data)
+    assert peak[0] <= int(named[1]) * 10**6
+
+
+def test_votes_of_many_classes_are_named_as_what_takes_the_disk(tmp_path) -> None:
+    params = {"store": "disk", "spill_dir": tmp_path, "spill_limit": "100MB"}
+    with pytest.raises(DiskTooSmallError, match=r"GB of them are for out-of-bag votes.*without oob_score"):
+        RandomForestClassifier(4, oob_score=True, **params).fit(X, np.arange(len(X)))
+    with pytest.raises(DiskTooSmallError) as refused:
+        RandomForestClassifier(4, **params | {"spill_limit": "10kB"}).fit(X, Y)
+    assert "out-of-bag" not in str(refused.value)
+
+
 def test_nothing_is_written_beyond_the_limit(tmp_path) -> None:
     with spill_space(tmp_path) as space:
         space.limit = 1000

@@ -209,7 +209,7 @@ def test_one_long_label_does_not_widen_the_others():
 
 
 def test_a_label_for_every_row_is_refused_before_it_fills_the_memory():
-    rows = 200_000
+    rows = 600_000
 
     def batches():
         for first in range(0, rows, 10_000):
@@ -217,9 +217,11 @@ def test_a_label_for_every_row_is_refused_before_it_fills_the_memory():
             yield numbers.reshape(-1, 1), np.char.add("customer-", numbers.astype(str))
 
     data = open_dataset(batches)
-    forest = RandomForestClassifier(2, memory_limit=oldgrowth.system.memory.resident_memory() + 240_000_000)
-    with pytest.raises(TooManyLabelsError, match=r"'y' has [\d,]+ different labels .* is an id, not a class"):
-        forest.fit(data)
+    limit = oldgrowth.system.memory.resident_memory() + 110_000_000
+    with pytest.raises(TooManyLabelsError, match=r"'y' has [\d,]+ different labels .* is an id") as refused:
+        RandomForestClassifier(2, memory_limit=limit).fit(data)
+    assert f"memory_limit='{-(-refused.value.least // 10**6)}MB'" in str(refused.value)
+    assert refused.value.least > limit
 
 
 @pytest.mark.parametrize("labels", (["7", "7.0"], ["7.0", "7.00"], ["7e0", "7.0"], ["0x7", "7"], [" 7", "7"]))

@@ -63,7 +63,9 @@ def test_the_interpreter_exits_while_a_file_is_read(left: str, tmp_path: Path) -
     done = subprocess.run(
         [sys.executable, "-c", script, rows], capture_output=True, text=True, timeout=100, check=False
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0  # neither killed nor waited for
+    # A fit in a thread that nobody waits for may come to say that the interpreter is gone.
+    assert not done.stderr or (left == "a fit in a thread" and done.stderr.startswith("Exception in thread"))
 
 
 def readers() -> list[threading.Thread]:

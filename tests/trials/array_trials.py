@@ -91,6 +91,32 @@ TRIALS = [
         "'a'",
         "Int128",
     ),
+    *(
+        fit_refused(
+            f"{kind} of polars beside numbers",
+            pl.DataFrame({"a": X[:, 0], "t": pl.Series([1] * 40).cast(kind)}),
+            "'t'",
+            str(kind),
+            model=model,
+        )
+        for kind, model in ((pl.Datetime, classifier), (pl.Date, regressor), (pl.Duration, classifier))
+    ),
+    fit_refused("a struct of polars", pl.DataFrame({"a": X[:, 0], "s": [{"u": 1}] * 40}), "'s'", "Struct"),
+    fits("decimals of polars", pl.DataFrame({"a": [Decimal("1.5"), Decimal(2)] * 20})),
+    fits("decimals of polars beside numbers", pl.DataFrame({"a": [Decimal("1.5"), None] * 20, "b": X[:, 0]})),
+    fits("decimals of Arrow", pa.table({"a": [Decimal("1.5"), None] * 20, "b": X[:, 0]})),
+    fits("a column of Arrow without values", pa.table({"a": pa.nulls(40), "b": X[:, 0]})),
+    fits(
+        "decimals of pandas",
+        frame(b=pd.Series([Decimal(1), Decimal(2)] * 20, dtype=pd.ArrowDtype(pa.decimal128(9, 2))))[NAMES],
+    ),
+    *(
+        fit_refused(f"{kind} as {what}", X, "times", kind, y=np.arange(40).astype(kind), model=model)
+        for kind in ("datetime64[ns]", "datetime64[D]", "timedelta64[ns]")
+        for what, model in (("labels", classifier), ("values", regressor))
+    ),
+    fit_refused("durations as weights", X, "sample_weight", "times", weight=np.arange(40).astype("m8[ns]")),
+    fit_refused("labels that are all missing", X, "row 0", "missing", y=np.array([None] * 40)),
     fit_refused("rows of different lengths", [[1, 2], [3]], "different lengths", y=[0, 1]),
     fit_refused("one dimension", X[:, 0], "1D", "reshape"),
     fit_refused("three dimensions", X[None], "dim 3"),
@@ -164,6 +190,7 @@ TRIALS = [
     used("score fractions", lambda m: m.score(X, Y + 0.5), "not whole", "row 0"),
     used("score a dataset of fractions", lambda m: m.score(open_dataset(X, target=Y + 0.5)), "not whole"),
     used("confusion of fractions", lambda m: plot.confusion(m, X, Y + 0.5), "not whole"),
+    used("score times", lambda m: m.score(X, np.arange(40).astype("M8[ns]")), "times"),
     used("score NaN", lambda m: m.score(X, Y * np.nan), "NaN", "row 0"),
     used("score too few labels", lambda m: m.score(X, Y[:5]), "40 rows", "5 values"),
     used("score with too few weights", lambda m: m.score(X, Y, Y[:5]), "sample_weight", "5 values"),

@@ -68,7 +68,18 @@ def comma_names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) 
 
 
 PATH = click.Path(dir_okay=False, path_type=Path)
-FOREST = click.argument("forest", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+
+
+class _ForestFile(click.Path):
+    """A file that is there: it is mapped, which standard input cannot be."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == str(STANDARD):
+            self.fail("a forest cannot be read from standard input: name a file.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FOREST = click.argument("forest", type=_ForestFile(exists=True, dir_okay=False, path_type=Path))
 SOURCES = click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 

@@ -21,7 +21,7 @@ from ..datasets.base import Batch, Dataset
 from ..datasets.csv import EXTENSIONS as CSV_ENDINGS
 from ..datasets.matrix import MatrixDataset
 from ..datasets.sniffing import CODECS, LONGEST, MAGIC, ZIP
-from ..errors import DataError, NoDataError
+from ..errors import DataError, NoDataError, OldgrowthError
 from ..forest.batch_predict import BatchPredictor, Needs, plan_batches, warn_of_names
 from ..forest.predict import predict_means
 from ..planning.planner import jobs_of
@@ -60,7 +60,8 @@ class Source:
 
     def _column(self, name: str | None) -> str | int | None:
         """The columns of an array have numbers only."""
-        if name is not None and re.fullmatch(r"-?\d+", name) and self.paths[0].lower().endswith(".npy"):
+        array = self.options.get("format") == "npy" or self.paths[0].lower().endswith(".npy")
+        if name is not None and array and re.fullmatch(r"-?\d+", name):
             return int(name)
         return name
 
@@ -94,7 +95,12 @@ def source_of(
     if sys.stdin.isatty():
         raise click.UsageError("- is standard input, but nothing is sent to it: use a pipe, or < file.")
     with spill_space(None if spill_dir is None else Path(spill_dir).expanduser()) as space:
-        yield Source((str(_kept_input(space.path, options.get("format"))),), options)
+        path = str(_kept_input(space.path, options.get("format")))
+        try:
+            yield Source((path,), options)
+        except OldgrowthError as error:
+            error.replace(path, "standard input")
+            raise
 
 
 def _kept_input(directory: Path, kind: str | None) -> Path:
@@ -102,8 +108,9 @@ def _kept_input(directory: Path, kind: str | None) -> Path:
     begin = sys.stdin.buffer.read(LONGEST)
     if not begin:
         raise NoDataError("Standard input", "it is empty")
-    end = ""
-    if kind in (None, "csv") and not begin.startswith((ZIP, *(magic for magic, _ in MAGIC))):
+    known = next((f".{name}" for magic, name in (*MAGIC, (ZIP, "npz")) if begin.startswith(magic)), "")
+    end = known.replace("hdf5", "h5")
+    if kind in (None, "csv") and not known:
         end = ".csv" + next((ending for magic, ending, _ in CODECS if begin.startswith(magic)), "")
     path = directory / f"standard-input{end}"
     with open(path, "wb") as file:

@@ -184,6 +184,11 @@ class Dataset(ABC):
         """What the representation says of the source: pairs of a word and a text."""
 
     @property
+    def expected_rows(self) -> int | None:
+        """The rows that there are, or the most that there are likely to be, if anything is known of it."""
+        return self.n_rows
+
+    @property
     def reading_bytes(self) -> int:
         """Memory that reading takes beside batches and what readers usually hold, as far as it is known
         without reading."""

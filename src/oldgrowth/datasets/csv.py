@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -39,6 +40,8 @@ BLOCK_BYTES = 1 << 22
 # than so many have nothing to do.
 BLOCKS_AT_ONCE, MOST_THREADS = 18, 16
 UNPACKED = 8  # times the bytes of a file, at most, that its blocks take in all of these forms
+LINES_BYTES = 1 << 16  # of a file, that tell how long its lines are
+ROWS_VARY = 1.2  # times as many rows as the first lines suggest
 ROW = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
 MOST_EXPLAINED = 20  # columns of text whose first text is looked for: each takes a pass over the file
 COLUMN = re.compile(r"In CSV column #(\d+): ")
@@ -58,6 +61,7 @@ class CSVDataset(FilesDataset):
         self._options = CSVOptions(**options)
         self._parsing = self._options.parsing(".tsv" in files[0].path.lower()[-9:])
         self._codecs: dict[str, str | None] = {}
+        self._line_bytes = math.inf  # of the first lines, in the file where they are shortest
         self._headers: dict[str, list[str]] = {}
         if self._options.header is False:  # columns are then called by their numbers
             target, weight = _numbered(target), _numbered(weight)
@@ -69,6 +73,13 @@ class CSVDataset(FilesDataset):
         unknown = [name for name in self._options.types if name not in known]
         if unknown:
             raise MissingColumnError(unknown, self._where, self._schema.names)
+
+    @property
+    def expected_rows(self) -> int | None:
+        """As many as there would be if all lines were as short as the first ones, or somewhat shorter."""
+        if self.n_rows is not None or self.nbytes is None or any(self._codecs.values()):
+            return self.n_rows
+        return int(ROWS_VARY * self.nbytes / self._line_bytes)
 
     @property
     def reading_bytes(self) -> int:
@@ -92,7 +103,9 @@ class CSVDataset(FilesDataset):
         """Find out how a file is compressed, and refuse by its first bytes what is not text as expected."""
         self._codecs[file.path] = codec_of(file)
         with file.watched(self.kind), closing(self._stream(file)) as stream:
-            begin = bytes(stream.read(FIRST_BYTES))
+            lines = bytes(stream.read(LINES_BYTES))
+        self._line_bytes = min(self._line_bytes, len(lines) / max(1, lines.count(b"\n")))
+        begin = lines[:FIRST_BYTES]
         refuse_foreign(file, begin)
         if self._options.encoding is None:
             refuse_other_text(file, begin)

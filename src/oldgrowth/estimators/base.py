@@ -47,10 +47,11 @@ from .disk_estimate import DiskEstimating
 from .exportable import Exportable
 from .feature_names import check_whole_names, whole_names
 from .inputs import (
-    check_numbers,
+    as_numbers,
     check_target,
     check_weights,
     explained,
+    plain_numbers,
     refuse_other_sources,
     targets_to_score,
 )
@@ -118,12 +119,13 @@ class _ForestBase(Exportable, DiskEstimating, BaseEstimator):
         check_is_fitted(self, "forest_")
         refuse_other_sources(X)
         with explained("X", X):
+            X = plain_numbers(X)
             narrow = narrow_frame(X)
             x: npt.NDArray[np.generic] = validate_data(
                 self, X, reset=False, skip_check_array=narrow is not None, **_AS_IT_IS
             )
         x = x if narrow is None else narrow
-        check_numbers(x, X)
+        x = as_numbers(x, X)
         check_whole_names(X, getattr(self, "_whole_names", None))
         return x
 
@@ -191,13 +193,14 @@ class _ForestBase(Exportable, DiskEstimating, BaseEstimator):
         self._whole_names = whole_names(X)
         check_target(y, numeric)
         with explained("X", X):
+            X = plain_numbers(X)
             narrow = narrow_frame(X)
             if narrow is not None:
                 validate_data(self, X, skip_check_array=True)
                 x, y = check_X_y(narrow, y, multi_output=True, y_numeric=numeric, estimator=self, **_AS_IT_IS)
             else:
                 x, y = validate_data(self, X, y, multi_output=True, y_numeric=numeric, **_AS_IT_IS)
-            check_numbers(x, X)
+            x = as_numbers(x, X)
             if y.ndim == 2 and y.shape[1] > 1:
                 raise DataError(f"y has {y.shape[1]} columns, but a forest has one target: fit one for each.")
             y = column_or_1d(y, warn=True)

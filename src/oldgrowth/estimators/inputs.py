@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -60,10 +61,36 @@ def explained(name: str, X: Any = None) -> Iterator[None]:
         raise DataError(_words(name, error)) from error
 
 
-def check_numbers(x: npt.NDArray[Any], X: Any) -> None:
-    """Refuse times, which NumPy would take for numbers."""
-    if x.dtype.kind not in "biuf":
-        raise NotNumbersError(_bad_columns(X) or {0: str(x.dtype)})
+def plain_numbers(X: Any) -> Any:
+    """A polars frame or an Arrow table with decimals and empty columns as floats; others as they are.
+
+    Times are refused: polars would make numbers of them.
+    """
+    polars, arrow = sys.modules.get("polars"), sys.modules.get("pyarrow")
+    if polars is not None and isinstance(X, polars.DataFrame):
+        if any(dtype.is_temporal() or dtype.is_nested() for dtype in X.dtypes):
+            raise NotNumbersError(_bad_columns(X))
+        odd = [name for name, dtype in X.schema.items() if dtype.is_decimal() or dtype == polars.Null]
+        return X.with_columns(polars.col(odd).cast(polars.Float64)) if odd else X
+    if arrow is not None and isinstance(X, arrow.Table):
+        odd = [field.name for field in X.schema if _is_odd(arrow, field.type)]
+        for name in odd if len(set(X.column_names)) == X.num_columns else []:
+            place = X.column_names.index(name)
+            X = X.set_column(place, name, X.column(name).cast(arrow.float64()))
+    return X
+
+
+def _is_odd(arrow: Any, kind: Any) -> bool:
+    return bool(arrow.types.is_decimal(kind) or arrow.types.is_null(kind))
+
+
+def as_numbers(x: npt.NDArray[Any], X: Any) -> npt.NDArray[Any]:
+    """The values of X as numbers, if they are objects like decimals; times, which NumPy would take for
+    numbers, are refused."""
+    bad = {} if x.dtype.kind in "biuf" else _bad_columns(X)
+    if bad or x.dtype.kind not in "biufO":
+        raise NotNumbersError(bad or {0: str(x.dtype)})
+    return x.astype(np.float64) if x.dtype.kind == "O" else x
 
 
 def check_target(y: Any, numeric: bool) -> None:
@@ -77,15 +104,22 @@ def check_target(y: Any, numeric: bool) -> None:
         raise DataError(f"y={short(y)} is not possible: y must have a value for each row{name}.")
     with explained("y"):
         values = np.asarray(y)
+    if values.dtype.kind in "mM":
+        wanted = "numbers" if numeric else "labels that are whole numbers, text or bools"
+        raise DataError(f"y holds times ({values.dtype}), but {_task(numeric)} needs {wanted}: convert them.")
     if values.dtype.kind == "f":
         _refuse_missing(values.reshape(-1), numeric)
-    if values.ndim == 0 or values.dtype.kind not in "OUSTmM":
+    if values.ndim == 0 or values.dtype.kind not in "OUST":
         return
     if numeric:
         _refuse_text(values.reshape(-1))
     elif values.dtype.kind == "O":
         _refuse_mixture(values.reshape(-1))
         _refuse_odd_labels(values.reshape(-1))
+
+
+def _task(numeric: bool) -> str:
+    return "a regression" if numeric else "a classification"
 
 
 def check_length(y: Any, n_rows: int, name: str = "y") -> None:
@@ -98,7 +132,10 @@ def check_length(y: Any, n_rows: int, name: str = "y") -> None:
 def check_weights(sample_weight: Any, n_rows: int) -> None:
     """Refuse weights that are missing, negative or infinite, or too few."""
     with explained("sample_weight"):
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        given = np.asarray(sample_weight)
+        if given.dtype.kind in "mM":
+            raise DataError(f"sample_weight holds times ({given.dtype}): weights must be numbers.")
+        weights = given.astype(np.float64)
     if weights.ndim != 1:
         return  # one number for all rows; scikit-learn tells of other shapes
     check_length(weights, n_rows, "sample_weight")
@@ -146,7 +183,7 @@ def _refuse_mixture(values: npt.NDArray[Any]) -> None:
     for row, value in enumerate(values.tolist()):
         kinds.setdefault(_kind(value), row)
     missing = kinds.pop("nothing", None)
-    if missing is not None and kinds:
+    if missing is not None:
         raise DataError(f"The label in row {missing} of y is missing: every row needs a label to learn from.")
     if len(kinds) > 1:
         found = " and ".join(f"{kind} in row {row}" for kind, row in kinds.items())
@@ -202,7 +239,7 @@ def _columns(X: Any) -> Iterator[tuple[Any, Any]]:
     elif hasattr(X, "columns") and hasattr(X, "get_column"):  # polars
         yield from ((name, X.get_column(name)) for name in X.columns)
     elif hasattr(X, "column_names"):  # Arrow
-        yield from ((name, X.column(name)) for name in X.column_names)
+        yield from ((name, X.column(i)) for i, name in enumerate(X.column_names))
     else:
         try:
             values = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
@@ -219,9 +256,9 @@ def _what_else(column: Any) -> str:
         values = np.asarray(column)
     except Exception:  # noqa: BLE001 - whichever library refuses to give its values, its type tells
         return f"{dtype}: cast it to Float64" if "Int128" in str(dtype) else str(dtype)
-    if values.dtype.kind in "biuf":
+    if values.dtype.kind in "biuf" and values.ndim == 1:
         return ""
-    if values.dtype.kind in "OUST":
+    if values.dtype.kind in "OUST" and values.ndim == 1:
         for row, value in enumerate(values.tolist()):
             if value is not None and not _is_number(value):
                 kind = _kind(value)

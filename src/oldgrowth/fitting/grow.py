@@ -112,7 +112,7 @@ def _grow_all(
     progress: StageProgress,
 ) -> None:
     plan, pool, trees, oob = prepared.plan, context.pool, sinks.trees, sinks.votes
-    memory = GrowingRoom.now(prepared.model)
+    memory = GrowingRoom.now(prepared.model, in_memory=not prepared.on_disk)
     leaf_memory = LeafMemory(memory.most_keys, lambda: context.space.get().nameless())
     of_tops = {i: TopTasks.of(store, i, top, prepared.trees_of_tops, trees) for i, top in tops.items()}
     n_features = prepared.sampled.facts.n_features

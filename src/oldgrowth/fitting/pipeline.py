@@ -25,11 +25,11 @@ from ..planning.execution import (
     refuse_large_bucket,
     with_rounds,
 )
-from ..planning.memory_model import MemoryModel, Sizes, Widths
+from ..planning.memory_model import FIRST_PASS_SHARE, MemoryModel, Sizes, Widths
 from ..planning.planner import Planner
 from ..reporting.progress import Observers, StoppedByCallback
 from ..reporting.report import FitReport, Recorder
-from ..rows.training_rows import TrainingRows
+from ..rows.training_rows import LabelLimit, TrainingRows
 from ..storage.fit_workspace import Space
 from ..storage.grown_trees import GrownTrees, TreesInMemory, TreesOnDisk
 from ..storage.sampled import Sampled
@@ -100,12 +100,13 @@ class FirstPass:
     @property
     def kept_bytes(self) -> int:
         """Memory for rows that may be in a top sample."""
-        return self._room // 8
+        return self._room // FIRST_PASS_SHARE
 
     @property
     def label_bytes(self) -> int:
         """Memory for labels."""
-        return max(2**20, self._room // 4) if self.model.limits.memory_given else 2**62
+        left = self.model.room(self.model.limits.resident) - self.kept_bytes
+        return max(2**20, left - self.model.sampling(self.plan.chunk_size))
 
     @property
     def at_work(self) -> int:
@@ -144,7 +145,8 @@ def _begin(context: FitContext, planner: Planner, rows: TrainingRows, model: Mem
 def _sample(context: FitContext, planner: Planner, rows: TrainingRows, first_pass: FirstPass) -> Sampled:
     plan = replace(first_pass.plan, seed=planner.seed)
     outlook = Outlook(planner, rows, first_pass.model.limits, first_pass.at_work)
-    rows.limit_labels(first_pass.label_bytes)
+    if first_pass.model.limits.memory_given:
+        rows.limit_labels(LabelLimit(first_pass.label_bytes, outlook.limit_for_labels))
     with context.recorder.stage("sample", rows.n_rows, rows.nbytes) as progress:
         return sample(rows, plan, context.pool, progress, context.space, first_pass.kept_bytes, outlook.look)
 
@@ -191,8 +193,8 @@ def _bottom_trees(context: FitContext, prepared: Prepared, tops: list[TopTree]) 
     split, sizes = list(tops), []
     for done in _rounds(context, prepared, tops, sinks.trees):
         left = done.unfinished(sinks.trees, prepared.trees_of_tops)
-        if prepared.on_disk:
-            _check_buckets(prepared.model, done, left)
+        if not prepared.plan.subsets:
+            _check_buckets(prepared, done, left)
         grown = sum(prepared.n_rows * prepared.trees_of_tops[i] for i in done.tops if i not in left)
         grow(done.store, left, context, prepared, sinks, grown)
         for i, top in done.tops.items():
@@ -233,13 +235,13 @@ def _new_trees(context: FitContext, prepared: Prepared, votes: OutOfBag | None) 
     return TreesOnDisk(context.space.get(), facts.n_features, prepared.plan.n_classes, logged)
 
 
-def _check_buckets(model: MemoryModel, done: Round, tops: dict[int, TopTree]) -> None:
+def _check_buckets(prepared: Prepared, done: Round, tops: dict[int, TopTree]) -> None:
     """Refuse those that came out too large for memory, if trees split them."""
     for i in tops:
-        for bucket in np.flatnonzero(done.sizes[i] > model.largest_bucket).tolist():
+        for bucket in np.flatnonzero(done.sizes[i] > prepared.model.largest_bucket).tolist():
             rows = int(done.sizes[i][bucket])
             if not done.store.only_leaf(i, bucket, rows):
-                refuse_large_bucket(model, rows)
+                refuse_large_bucket(prepared.model, rows, in_memory=not prepared.on_disk)
 
 
 def _assemble(context: FitContext, prepared: Prepared, grown: _Grown) -> Assembled:

@@ -15,10 +15,6 @@ from ..plan import Plan
 from ..system.memory import human_bytes
 
 _NODE_BYTES = 8
-# Bytes of nodes for each row that a classifier's tree was grown on: what trees have that fit noise.
-_NOISE_BYTES = 5
-# The share of different rows that a bootstrap draws.
-_DRAWN = 1 - math.exp(-1)
 # In the log, beside nodes: of an entry, of a tree, and of a tree for each feature.
 _ENTRY_BYTES, _TREE_BYTES, _GAIN_BYTES = 40, 24, 8
 # Buckets are up to twice as many as full ones would be.
@@ -85,7 +81,7 @@ class DiskNeeds:
         n, n_buckets = sizes.n_rows, 1
         if not plan.subsets and plan.needs_top_trees(n):
             n_buckets = _BUCKETS * -(-n // plan.bucket_size)
-        forest = sizes.n_trees * _tree_bytes(plan, sizes.tree_rows)
+        forest = sizes.n_trees * _tree_bytes(plan, sizes.tree_rows, n_buckets)
         bottom_trees = sizes.n_trees * n_buckets
         index = bottom_trees * (_TREE_BYTES + _GAIN_BYTES * sizes.n_features)
         shared = plan.bucket_size > _LARGE_SHARE * n / plan.n_jobs
@@ -112,19 +108,14 @@ class DiskNeeds:
         return max(1, left // max(1, self.one_copy))
 
 
-def _tree_bytes(plan: Plan, rows: int) -> int:
+def _tree_bytes(plan: Plan, rows: int, buckets: int) -> int:
     """Of a tree on so many rows: two nodes for each leaf, and shares of the classes in mixed leaves."""
-    drawn = _DRAWN if plan.bootstrap else 1.0
-    leaves = rows * drawn / max(1, plan.min_samples_leaf)
-    if plan.max_depth is not None:
-        leaves = min(leaves, 2.0**plan.max_depth)
-    nodes = 2 * _NODE_BYTES * leaves
+    leaves = plan.most_leaves(rows, buckets)
     if not plan.classification:
-        return int(nodes)
-    whole = plan.max_depth is None and plan.min_samples_leaf == 1 and plan.min_samples_split <= 2
-    if whole:
-        return int(min(nodes, _NOISE_BYTES * rows))
-    return int(nodes + 4 * plan.n_classes * leaves)
+        return 2 * _NODE_BYTES * leaves
+    if not plan.limits_growth:  # of noise: rows of one class that lie side by side share a leaf
+        return max(buckets, math.ceil(2 * _NODE_BYTES * leaves * (1 - 1 / plan.n_classes)))
+    return (2 * _NODE_BYTES + 4 * plan.n_classes) * leaves
 
 
 def _written(plan: Plan, n_rows: int) -> float:

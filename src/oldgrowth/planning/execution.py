@@ -19,6 +19,7 @@ from ..system.memory import human_bytes, resident_memory
 from .disk_plan import DiskEstimate, DiskNeeds
 from .memory_model import (
     FEWEST_KEYS,
+    FIRST_PASS_SHARE,
     MOST_CODES,
     SMALLEST_CHUNK,
     SMALLEST_GROUP,
@@ -35,6 +36,7 @@ _LARGEST_GROUP = 512 * 2**20
 _RUN_BYTES = 256 * 2**10
 _READING_VARIES = 1.06  # what libraries take that read files is not known exactly: so much more will do
 _USUAL_GROUP = 16 * 2**20
+_MANY_CLASSES = 2**20  # as trees have the most nodes for
 # Of the free disk, what a fit may take when nothing is said.
 _AUTO_SPILL_SHARE = 0.8
 
@@ -58,8 +60,10 @@ class GrowingRoom:
     room: int
 
     @staticmethod
-    def now(model: MemoryModel) -> GrowingRoom:
-        return GrowingRoom(model, max(0, model.room(resident_memory())))
+    def now(model: MemoryModel, in_memory: bool) -> GrowingRoom:
+        """What the process has left; what is grown needs a part of it if it stays in memory."""
+        grown = model.grown_in_memory if in_memory else 0
+        return GrowingRoom(model, max(0, model.room(resident_memory()) - grown))
 
     @property
     def most_keys(self) -> int:
@@ -92,7 +96,7 @@ class Outlook:
             self._reading = max(self._reading, grown - profile.bytes - self._first_pass)
         self.check(n_rows, n_classes, widths, weighted)
 
-    def check(self, n_rows: int, n_classes: int, widths: Widths, weighted: bool) -> None:
+    def check(self, n_rows: int, n_classes: int, widths: Widths, weighted: bool = False) -> None:
         """So many rows and classes there are at least, and as wide as this the rows are at least."""
         models = [
             self._model(n, n_classes, w, weighted)
@@ -104,6 +108,19 @@ class Outlook:
         named = max(limits) if self._rows.random_access else int(max(limits) * _READING_VARIES)
         models[0].refuse_below(min(limits), named=named)
 
+    def limit_for_labels(self, labels: int, taken: int, rows: int) -> int:
+        """The limit that will do if all further rows have labels of their own, too, as those so far."""
+        n_rows = max(rows, self._rows.expected_rows or 0)
+        n_classes = labels + n_rows - rows
+        models = [
+            self._model(n_rows, n_classes, widths, weighted=False)
+            for widths in self._widths(Widths.narrowest(self._rows.n_features), n_rows)
+        ]
+        all_taken = taken * n_classes // labels
+        wide = [replace(model, sizes=replace(model.sizes, labels=all_taken)) for model in models]
+        limits = [max(least_limit(model), model.learning_labels()) for model in wide]
+        return int(max(limits) * _READING_VARIES)
+
     def _model(self, n_rows: int, n_classes: int, widths: Widths, weighted: bool) -> MemoryModel:
         facts = Facts(n_rows, self._rows.n_features, n_classes, widths.record)
         plan = self._planner.expected(facts)
@@ -111,9 +128,12 @@ class Outlook:
         return MemoryModel(plan, replace(sizes, reading=self._reading), self._limits)
 
     def _numbers_of_rows(self, at_least: int) -> list[int]:
+        """As few as there can be, as many as are expected, and where buckets are the smallest."""
         if self._rows.n_rows is not None:
             return [self._rows.n_rows]
-        return [at_least, max(at_least, AUTO_ONE_BUCKET + 1)]  # more rows have smaller buckets
+        expected = self._rows.expected_rows or AUTO_ONE_BUCKET + 1
+        smallest = [AUTO_ONE_BUCKET + 1] if expected > AUTO_ONE_BUCKET > at_least else []
+        return [at_least, max(at_least, expected), *smallest]
 
     def _widths(self, at_least: Widths, n_rows: int) -> list[Widths]:
         """As narrow as can be, as wide as can be, and where buckets have the fewest rows."""
@@ -143,7 +163,7 @@ def least_limit(model: MemoryModel) -> int:
 def chunk_rows_for(model: MemoryModel) -> int:
     """Rows read at a time: as many as were asked for, or fewer if memory is short."""
     plan = model.plan
-    share = max(0, model.room(model.limits.resident)) // 8
+    share = max(0, model.room(model.limits.resident)) // FIRST_PASS_SHARE
     return max(
         min(SMALLEST_CHUNK, plan.chunk_size), min(plan.chunk_size, share // max(1, model.chunks(1, 1)))
     )
@@ -158,7 +178,7 @@ def choose_means(model: MemoryModel, peak: int) -> Means:
     chunk = min(SMALLEST_CHUNK, plan.chunk_size)
     top_trees = max(1, room // max(1, model.top_tree()))
     if store == "memory":
-        spare = max(0, limits.memory - model.in_memory())
+        spare = max(0, room - sizes.reading - model.rows_in_memory)
         chunk_rows = max(chunk, min(plan.chunk_size, spare // max(1, model.chunks(1, sizes.n_tops))))
         return Means(store, why, chunk_rows, sizes.n_rows, top_trees, sizes.n_tops, 2**62)
     tops_per_round = _tops_per_round(plan, sizes, limits)
@@ -182,10 +202,10 @@ def with_rounds(means: Means, model: MemoryModel, most_buckets: int) -> Means:
     return replace(means, tops_per_round=max(1, min(means.tops_per_round, fit)))
 
 
-def refuse_large_bucket(model: MemoryModel, rows: int) -> None:
+def refuse_large_bucket(model: MemoryModel, rows: int, in_memory: bool) -> None:
     """Refuse what no limit could tell before: a bucket of so many rows that came out and cannot be split."""
     way = f"{rows:,} rows have to be in memory at once: by the rules for splits they cannot be parted."
-    model.refuse_below(model.least(rows), way)
+    model.refuse_below(model.in_memory(bucket_rows=rows) if in_memory else model.least(rows), way)
 
 
 def refuse_at_start(planner: Planner, rows: TrainingRows, limits: Limits) -> None:
@@ -194,13 +214,27 @@ def refuse_at_start(planner: Planner, rows: TrainingRows, limits: Limits) -> Non
         raise ParameterError("store", limits.store, "'auto' or 'disk' with a checkpoint_dir")
     n_classes = 0 if not planner.classification else max(2, rows.n_classes)
     narrow = Widths.narrowest(rows.n_features)
-    Outlook(planner, rows, limits).check(rows.n_rows or 1, n_classes, narrow, weighted=False)
+    Outlook(planner, rows, limits).check(rows.n_rows or 1, n_classes, narrow)
     if rows.n_rows is not None:
-        facts = Facts(min(rows.n_rows, MAX_ROWS), rows.n_features, n_classes, narrow.record)
-        plan = planner.expected(facts)
-        model = MemoryModel(plan, Sizes.of(plan, rows, facts.n_rows, narrow, weighted=False), limits)
-        if _store(model)[0] == "disk":
-            _tops_per_round(plan, model.sizes, limits)
+        _refuse_disk_at_start(planner, rows, limits, n_classes)
+
+
+def _refuse_disk_at_start(planner: Planner, rows: TrainingRows, limits: Limits, n_classes: int) -> None:
+    """Refuse a disk that is too small for the narrowest rows, and name what is enough for the widest."""
+
+    def model(widths: Widths, n_classes: int) -> MemoryModel:
+        plan = planner.expected(Facts(n_rows, rows.n_features, n_classes, widths.record))
+        return MemoryModel(plan, Sizes.of(plan, rows, n_rows, widths), limits)
+
+    n_rows = min(rows.n_rows or 1, MAX_ROWS)
+    narrow = model(Widths.narrowest(rows.n_features), n_classes)
+    plan = narrow.plan
+    classes_known = not plan.classification or rows.n_classes > 0
+    if _store(narrow)[0] != "disk" or (not classes_known and (plan.oob or plan.limits_growth)):
+        return  # each class takes disk: the first pass will tell how many there are
+    widest = Widths.narrowest if rows.are_bytes else Widths.widest_record
+    wide = model(widest(rows.n_features), n_classes if classes_known else _MANY_CLASSES)
+    _tops_per_round(plan, narrow.sizes, limits, DiskNeeds.of(wide.plan, wide.sizes))
 
 
 def _asked_for(model: MemoryModel) -> str:
@@ -223,9 +257,13 @@ def _store(model: MemoryModel) -> tuple[str, str]:
             else "the out-of-bag votes of subsets are kept there"
         )
         return store, why
-    needed = model.in_memory()
+    needed = model.in_memory(model.plan.n_jobs)
     text = f"{human_bytes(needed)} needed in memory, the limit is {human_bytes(limits.memory)}"
-    return ("memory" if needed <= limits.memory else "disk"), text
+    if needed <= limits.memory:
+        return "memory", text
+    if model.in_memory() <= limits.memory < model.least():
+        return "memory", f"{text}: fewer threads work at a time"
+    return "disk", text
 
 
 def expected_disk(model: MemoryModel) -> DiskEstimate:
@@ -248,12 +286,14 @@ def largest_model(plan: Plan, rows: TrainingRows, n_rows: int, limits: Limits) -
     return MemoryModel(plan, Sizes.of(plan, rows, n_rows, widths, weighted=True), limits)
 
 
-def _tops_per_round(plan: Plan, sizes: Sizes, limits: Limits) -> int:
+def _tops_per_round(plan: Plan, sizes: Sizes, limits: Limits, named: DiskNeeds | None = None) -> int:
+    """Top trees that the disk has room for at a time; a refusal names other needs if they are given."""
     directory = nearest_existing(limits.directory)
     free = shutil.disk_usage(directory).free + bytes_used(limits.checkpoint_dir)
     spill_limit = int(_AUTO_SPILL_SHARE * free) if limits.spill_limit is None else limits.spill_limit
     needs = DiskNeeds.of(plan, sizes)
     tops = needs.tops_within(min(spill_limit, free))
     if tops == 0:
-        raise DiskTooSmallError(directory, needs.at_most(1), free, spill_limit)
+        named = named or needs
+        raise DiskTooSmallError(directory, named.at_most(1), free, spill_limit, named.votes)
     return min(sizes.n_tops, tops)

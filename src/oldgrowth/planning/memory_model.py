@@ -25,7 +25,6 @@ _SLACK_OF_THREAD = 2**18
 _SLACK_SHARE = 0.02
 # A refusal names a little more than the least: a process is not of the same size each time.
 _ROUNDED_UP = 1.02
-# Bytes of the nodes of a tree for each row it was grown on: two nodes for each row that it drew, at most.
 _NODE_BYTES = 8
 # What Python takes for a bottom tree that is kept in memory, beside its arrays.
 _TREE_OBJECT = 700
@@ -38,6 +37,8 @@ _BLOCK_INDEX = 96
 WRITE_BUFFERS = 2 * 8 * 2**20
 SMALLEST_GROUP = 2 * 2**20
 SMALLEST_CHUNK = 256
+# In the first pass, chunks and rows that are kept each get the room divided by this.
+FIRST_PASS_SHARE = 8
 # Values of a feature that codes of two bytes hold.
 MOST_CODES = 65_535
 # Different rows of a bucket that is one leaf, of which it is remembered how many copies there are.
@@ -68,9 +69,12 @@ class Sizes:
     reading: int  # bytes that reading the source takes beside the chunks
     profile: int  # bytes that knowing the values of features takes in the first pass
     codec: int  # and after it
+    labels: int  # bytes of labels that are learned as they stream by
 
     @staticmethod
-    def of(plan: Plan, rows: TrainingRows, n_rows: int, widths: Widths, weighted: bool) -> Sizes:
+    def of(plan: Plan, rows: TrainingRows, n_rows: int, widths: Widths, weighted: bool = False) -> Sizes:
+        """`weighted` tells of weights that the source did not tell of."""
+        weighted = weighted or rows.weighted
         return Sizes(
             n_rows=n_rows,
             n_features=rows.n_features,
@@ -90,6 +94,7 @@ class Sizes:
             reading=rows.reading_bytes,
             profile=widths.profile,
             codec=widths.codec,
+            labels=rows.label_bytes,
         )
 
     @property
@@ -113,10 +118,14 @@ class Widths:
         return Widths(n_features, 0)
 
     @staticmethod
+    def widest_record(n_features: int) -> Widths:
+        return Widths(4 * n_features, n_features)
+
+    @staticmethod
     def widest(n_features: int, n_rows: int) -> Widths:
         """All values differ."""
         if n_rows > MOST_CODES:
-            return Widths(4 * n_features, n_features)
+            return Widths.widest_record(n_features)
         return Widths.most_codes(n_features, n_rows)
 
     @staticmethod
@@ -163,6 +172,13 @@ class MemoryModel:
     def sampling(self, chunk_rows: int) -> int:
         """The first pass: chunks that are read ahead, made and looked at."""
         return self.sizes.reading + self.profile + _CHUNKS_AHEAD * chunk_rows * self.chunk_row
+
+    def learning_labels(self) -> int:
+        """The limit under which labels have room in the first pass, beside the shares of chunks and of rows
+        that are kept."""
+        labels = self.sizes.labels
+        left = 1 - 2 / FIRST_PASS_SHARE
+        return self._limit_for(math.ceil((labels + self.sizes.reading + self.profile) / left) - labels)
 
     def chunks(self, chunk_rows: int, tops: int) -> int:
         """Chunks of the second pass: those that are routed have a bucket for each top tree."""
@@ -298,38 +314,61 @@ class MemoryModel:
             stages.append(self.distributing(chunk, 0, 1) + self.blocks(self.expected_buckets(), 1))
         return self._limit_for(max(self.sampling(chunk), self.sizes.codec + max(stages)))
 
-    def in_memory(self) -> int:
-        """The limit under which everything can stay in memory."""
+    def in_memory(self, workers: int = 1, bucket_rows: int = 0) -> int:
+        """The limit under which everything can stay in memory while so many workers are busy, if a bucket has
+        so many rows."""
         plan, sizes = self.plan, self.sizes
-        buckets = sizes.n_tops * self.expected_buckets()
-        objects = buckets * plan.trees_per_top * (_TREE_OBJECT + 8 * sizes.n_features)
-        nodes = sizes.tree_rows * sizes.n_trees * self._nodes_of_row
-        leaves = 4 * sizes.outputs * self.mixed_leaves(self.largest_bucket) * buckets * plan.trees_per_top
-        trees = objects + 2 * (nodes + leaves) + self.index(buckets)
-        rows = 0
-        if sizes.bucketed:
-            copied = 0 if sizes.in_arrays else 8 + 8 * sizes.weighted
-            rows = sizes.n_rows * (sizes.record + 8 + copied + 4 * (sizes.n_tops + 1))
-        samples = 4 * plan.top_sample * sizes.n_trees if plan.subsets and sizes.oob else 0
-        largest = plan.largest_sample(sizes.n_rows) if plan.subsets else min(sizes.n_rows, plan.bucket_size)
+        rows = self.rows_in_memory
         chunk = min(SMALLEST_CHUNK, plan.chunk_size)
-        growing = max(plan.n_jobs * self.of_bucket(largest), self.top_tree())
+        trees = self.trees_in_memory
         stages = (
-            plan.n_jobs * self.top_tree(),
+            min(workers, sizes.n_tops) * self.top_tree(),
             sizes.reading + self.chunks(chunk, sizes.n_tops) + rows,
-            rows + trees + max(growing, self.scoring(0)) + self.votes + samples,
+            rows + self.grown_in_memory + self._growing(workers, max(bucket_rows, self.largest_bucket)),
+            2 * trees + self.votes,  # as they are copied into the forest
+            trees + self.votes + self.scoring(0),
         )
         return self._limit_for(max(self.sampling(chunk), sizes.codec + max(stages)))
 
+    def _growing(self, workers: int, bucket_rows: int) -> int:
+        """Buckets on which so many workers grow trees: several on one, if there are fewer buckets."""
+        plan, n_rows = self.plan, self.sizes.n_rows
+        buckets = self.sizes.n_tops * self.expected_buckets()
+        trees_at_once = min(plan.trees_of_tops(n_rows)[0], -(-workers // buckets))
+        if plan.subsets:
+            return min(workers, buckets) * self.top_tree()
+        return min(workers, buckets) * self.of_bucket(bucket_rows, trees_at_once)
+
     @property
-    def _nodes_of_row(self) -> int:
-        """Bytes of nodes for each row that a tree was grown on."""
-        drawn = 2 / 3 if self.plan.bootstrap else 1
-        share = 0.75 if self.plan.classification and self.sizes.outputs < 8 else 1
-        return math.ceil(2 * drawn * share * _NODE_BYTES)
+    def rows_in_memory(self) -> int:
+        """All rows as records, and their order for each top tree."""
+        sizes = self.sizes
+        if not sizes.bucketed:
+            return 0
+        copied = 0 if sizes.in_arrays else 8 + 8 * sizes.weighted
+        return sizes.n_rows * (sizes.record + 8 + copied + 4 * (sizes.n_tops + 1))
+
+    @property
+    def grown_in_memory(self) -> int:
+        """What is more and more while trees are grown: they, and the votes of rows out of bag."""
+        plan, sizes = self.plan, self.sizes
+        samples = 4 * plan.top_sample * sizes.n_trees if plan.subsets and sizes.oob else 0
+        return self.trees_in_memory + self.votes + samples
+
+    @property
+    def trees_in_memory(self) -> int:
+        plan, sizes = self.plan, self.sizes
+        of_top = self.expected_buckets()
+        buckets = sizes.n_tops * of_top
+        leaves = plan.most_leaves(sizes.tree_rows, of_top)
+        mixed = min(leaves, of_top * self.mixed_leaves(self.largest_bucket))
+        objects = of_top * (_TREE_OBJECT + 8 * sizes.n_features)
+        nodes = 2 * _NODE_BYTES * leaves + 4 * sizes.outputs * mixed * plan.classification
+        return sizes.n_trees * (objects + nodes) + self.index(buckets)
 
     def _limit_for(self, planned: int) -> int:
-        fixed = self.limits.resident + _SLACK_BYTES + self.plan.n_jobs * _SLACK_OF_THREAD + planned
+        slack = _SLACK_BYTES + self.plan.n_jobs * _SLACK_OF_THREAD
+        fixed = self.limits.resident + slack + self.sizes.labels + planned
         return math.ceil(fixed / (1 - _SLACK_SHARE))
 
     def refuse_below(self, least: int, way: str | None = None, named: int = 0) -> None:

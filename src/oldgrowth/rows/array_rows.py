@@ -73,6 +73,10 @@ class ArrayRows(TrainingRows):
         return len(self.targets)
 
     @property
+    def weighted(self) -> bool:
+        return self.weights is not None
+
+    @property
     def are_bytes(self) -> bool:
         return self._x.dtype in (np.uint8, np.int8, np.bool_)
 

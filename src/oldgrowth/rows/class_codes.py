@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ..datasets.base import Batch
 from ..datasets.labels import CodedLabels, text_array, whole_type
 from ..errors import DataError, SameNumberError, TooManyLabelsError, UnseenLabelError
+from .training_rows import LabelLimit
 
 # Whole numbers that lie this close are told apart by counting rather than sorting.
 _COUNTED_SPAN = 2**16
@@ -31,20 +32,21 @@ def class_numbers(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np
     return classes, numbers
 
 
-# Bytes of a label beside its text: Python's object, its place among all, the class.
-_BESIDE_TEXT = 200
+# Bytes of a label beside its text: Python's object, its place among all, the class; and its sum of weights.
+_BESIDE_TEXT, _SUM_OF_WEIGHTS = 200, 700
 
 
 class LabelCoder:
     """Numbers classes as they appear; once `finish`ed, in the order of the labels, and refuses new ones."""
 
-    def __init__(self, column: str = "y") -> None:
+    def __init__(self, column: str = "y", weighted: bool = False) -> None:
         self._numbers: dict[Any, int] = {}
+        self._beside_text = _BESIDE_TEXT + _SUM_OF_WEIGHTS * weighted
         self._dtype: np.dtype[Any] | None = None
         self._spellings = Spellings(column)
         self._column = column
-        self._bytes = 0
-        self.most_bytes = 2**62  # of all labels
+        self.bytes = 0  # of all labels
+        self.limit: LabelLimit | None = None
         self.classes: npt.NDArray[Any] | None = None
 
     def code(self, batch: Batch) -> npt.NDArray[np.float64]:
@@ -74,9 +76,12 @@ class LabelCoder:
     def _count(self, before: int, rows: int) -> None:
         """Refuse labels that would fill the memory: they are no classes, but the names of single rows."""
         new = islice(reversed(self._numbers), len(self._numbers) - before)
-        self._bytes += sum(_BESIDE_TEXT + (4 * len(label) if isinstance(label, str) else 0) for label in new)
-        if self._bytes > self.most_bytes:
-            raise TooManyLabelsError(self._column, len(self._numbers), rows, self._bytes, self.most_bytes)
+        self.bytes += sum(
+            self._beside_text + (4 * len(label) if isinstance(label, str) else 0) for label in new
+        )
+        if self.limit is not None and self.bytes > self.limit.most_bytes:
+            needed = self.limit.needed(len(self._numbers), self.bytes, rows)
+            raise TooManyLabelsError(self._column, len(self._numbers), rows, self.bytes, needed)
 
     def finish(self) -> npt.NDArray[np.int64]:
         """The final number of each class numbered so far."""

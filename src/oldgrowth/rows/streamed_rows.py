@@ -13,7 +13,7 @@ from ..datasets.labels import CodedLabels
 from ..errors import DataError
 from ..system.memory import READING_BYTES
 from .class_codes import LabelCoder
-from .training_rows import Chunk, Place, TrainingRows
+from .training_rows import Chunk, LabelLimit, Place, TrainingRows
 
 
 class StreamedRows(TrainingRows):
@@ -25,7 +25,7 @@ class StreamedRows(TrainingRows):
     def __init__(self, dataset: Dataset, classification: bool) -> None:
         self._dataset = dataset
         self.classification = classification
-        self._coder = LabelCoder(dataset.target or "y") if classification else None
+        self._coder = LabelCoder(dataset.target or "y", self.weighted) if classification else None
         self._as_first_read: npt.NDArray[np.float64] | None = None
         self.classes, self.n_classes = None, 0
         self.n_features = dataset.n_features
@@ -35,6 +35,14 @@ class StreamedRows(TrainingRows):
     @property
     def n_rows(self) -> int | None:
         return None if self._dataset.weight is not None else self._dataset.n_rows  # zero weights do not count
+
+    @property
+    def expected_rows(self) -> int | None:
+        return self._dataset.expected_rows
+
+    @property
+    def weighted(self) -> bool:
+        return self._dataset.weight is not None
 
     @property
     def nbytes(self) -> int | None:
@@ -68,9 +76,13 @@ class StreamedRows(TrainingRows):
     def reading_bytes(self) -> int:
         return READING_BYTES + self._dataset.reading_bytes
 
-    def limit_labels(self, most_bytes: int) -> None:
+    @property
+    def label_bytes(self) -> int:
+        return 0 if self._coder is None else self._coder.bytes
+
+    def limit_labels(self, limit: LabelLimit) -> None:
         if self._coder is not None:
-            self._coder.most_bytes = most_bytes
+            self._coder.limit = limit
 
     def label_state(self) -> dict[str, Any]:
         return {} if self._coder is None else self._coder.state()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,15 @@ class Place:
     side_crc: int = 0
 
 
+@dataclass(frozen=True)
+class LabelLimit:
+    """How many bytes labels may take, and which limit on memory so many labels would need: the arguments are
+    labels and their bytes so far, and the rows they came from."""
+
+    most_bytes: int
+    needed: Callable[[int, int, int], int]
+
+
 class TrainingRows(ABC):
     """Rows that can be read from the beginning any number of times."""
 
@@ -66,6 +75,11 @@ class TrainingRows(ABC):
         """The number of rows if known before they were all read."""
 
     @property
+    def expected_rows(self) -> int | None:
+        """The most rows that there are likely to be, if anything is known of it."""
+        return self.n_rows
+
+    @property
     def nbytes(self) -> int | None:
         return None
 
@@ -73,6 +87,11 @@ class TrainingRows(ABC):
     def reading_bytes(self) -> int:
         """What reading takes beside the chunks."""
         return 0
+
+    @property
+    @abstractmethod
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
 
     @property
     def are_bytes(self) -> bool:
@@ -98,7 +117,12 @@ class TrainingRows(ABC):
         """Targets of any pass as the first pass gave them, which may have numbered classes otherwise."""
         return targets
 
-    def limit_labels(self, most_bytes: int) -> None:  # noqa: B027 - not all learn labels
+    @property
+    def label_bytes(self) -> int:
+        """What the labels take that were learned so far."""
+        return 0
+
+    def limit_labels(self, limit: LabelLimit) -> None:  # noqa: B027 - not all learn labels
         """Refuse labels that take more memory together."""
 
     def label_state(self) -> dict[str, Any]:
