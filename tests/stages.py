@@ -34,7 +34,7 @@ def small_plan(data: ArrayRows, subsets: bool = False, **params: Any) -> Plan:
     sizes = {"subset_size": 300} if subsets else {"bucket_size": 200, "top_sample": 500}
     kind = SubsetForestClassifier if subsets else RandomForestClassifier
     given = kind(**(defaults | sizes | params))
-    planner = Planner(checked(given._parameters, given.get_params()), {}, False, classification=True)
+    planner = Planner(checked(given._parameters, given.get_params()), False, classification=True)
     finder = FactFinder(data.n_features, classification=True)
     finder.add(data.targets, data.weights)
     return planner.plan(finder.facts(3, 4 * data.n_features), np.arange(3))

@@ -227,8 +227,7 @@ class _ForestBase(Exportable, DiskEstimating, BaseEstimator):
     def _fit_rows(self, rows: TrainingRows, classification: bool, callback: Callback | None) -> Fitted:
         given = self.get_params()
         params = checked(self._parameters, given)
-        identity = that_change_the_model(given)
-        planner = Planner(params, identity, self._random_thresholds, classification)
+        planner = Planner(params, self._random_thresholds, classification, that_change_the_model(given))
         scorer = OobScorer(lambda: rows.classes, self.oob_score, keep=rows.random_access)
         observers = Observers(params["verbose"], callback)
         fitted = fit_forest(rows, planner, limits_of(params), observers, scorer, self._keep_checkpoint)

@@ -69,7 +69,7 @@ class DiskEstimating:
             n_rows = len(X)
         if classification and y is not None:
             rows.n_classes = len(np.unique(np.asarray(y)))
-        planner = Planner(params, {}, self._random_thresholds, classification)
+        planner = Planner(params, self._random_thresholds, classification)
         plan = planner.expect(n_rows, rows.n_features, rows.n_classes)
         return expected_disk(largest_model(plan, rows, n_rows, limits_of(params)))
 

@@ -201,10 +201,14 @@ class Planner:
     """
 
     def __init__(
-        self, params: dict[str, Any], identity: dict[str, Any], random_thresholds: bool, classification: bool
+        self,
+        params: dict[str, Any],
+        random_thresholds: bool,
+        classification: bool,
+        identity: dict[str, Any] | None = None,
     ) -> None:
         self._params = params
-        self._identity = identity
+        self._identity = identity or {}
         self._random_thresholds = random_thresholds
         self.seed = seed_of(params["random_state"])
         self.classification = classification
