@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "bucket.hpp"
+#include "grow/bucket.hpp"
 
 namespace oldgrowth::test {
 

@@ -1,0 +1,240 @@
+// Growing, as Python calls it.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+
+#include "grow/bucket.hpp"
+#include "grow/grower.hpp"
+#include "grow/leaf_sums.hpp"
+#include "grow/oob.hpp"
+#include "python/bindings.hpp"
+
+namespace oldgrowth {
+
+using namespace nb::literals;
+
+namespace {
+
+// All trees that are grown at one place of a forest's top trees share the key of it, and each takes its turn.
+nb::tuple grow_top(const Bucket& bucket, TreeRules rules, std::uint64_t seed, std::uint64_t turn, std::uint64_t place,
+                   std::size_t depth, std::vector<double> class_weights) {
+  require(class_weights.empty() || class_weights.size() >= rules.n_classes, "too few class weights");
+  rules.turn = turn;
+  GrownTree tree;
+  {
+    nb::gil_scoped_release release;
+    const TreeWeights weights = tree_weights(bucket, {false, 1, seed}, turn, class_weights);
+    tree = grow_tree(bucket, weights.rows, weights.whole, rules, tree_key(seed, Purpose::top_tree, place), depth);
+  }
+  return nb::make_tuple(to_numpy(std::move(tree.nodes)), to_numpy(std::move(tree.leaf_depths)),
+                        to_numpy(std::move(tree.importances)));
+}
+
+struct Oob {
+  Out2<std::int64_t> sums;
+  Out1<std::uint32_t> trees;
+  double scale, offset;
+  bool hard;
+
+  OobSums core() const { return {sums.data(), trees.data(), sums.shape(1), scale, offset, hard}; }
+};
+
+// The last of what is returned has a bit for each row that the tree has seen, if asked for.
+nb::tuple grow_bottom(const Bucket& bucket, const TreeRules& rules, const Bootstrap& bootstrap, std::uint64_t tree_id,
+                      std::uint64_t bucket_id, std::size_t depth, std::vector<double> class_weights, bool tell_drawn) {
+  require(class_weights.empty() || class_weights.size() >= rules.n_classes, "too few class weights");
+  GrownTree tree;
+  std::vector<std::uint8_t> drawn;
+  {
+    nb::gil_scoped_release release;
+    const TreeWeights weights = tree_weights(bucket, bootstrap, tree_id, class_weights);
+    const std::uint64_t key = derive(tree_key(bootstrap.seed, Purpose::bottom_tree, tree_id), bucket_id);
+    tree = grow_tree(bucket, weights.rows, weights.whole, rules, key, depth);
+    tree.nodes.shrink_to_fit();
+    tree.table.shrink_to_fit();
+    if (tell_drawn) drawn = DrawnRows::of(weights);
+  }
+  return nb::make_tuple(to_numpy(std::move(tree.nodes)), to_numpy(std::move(tree.table)),
+                        to_numpy(std::move(tree.importances)), tree.depth, to_numpy(std::move(drawn)));
+}
+
+void add_oob_votes(const Bucket& bucket, In1<std::uint8_t> drawn, In1<std::uint64_t> nodes, In1<float> table,
+                   std::size_t first, const Oob& oob) {
+  const std::size_t last = first + oob.trees.shape(0);
+  require(last <= bucket.rows && drawn.shape(0) == DrawnRows::bytes(bucket.rows) && nodes.shape(0) > 0,
+          "other out-of-bag rows");
+  nb::gil_scoped_release release;
+  add_oob(bucket, DrawnRows(drawn.data()), nodes.data(), table.data(), first, last, oob.core());
+}
+
+// A tree that is one leaf, of any kind.
+class Leaf {
+ public:
+  Leaf(const TreeRules& rules, const Bootstrap& bootstrap, std::uint64_t tree, std::vector<double> class_weights)
+      : n_classes_(rules.n_classes) {
+    require(class_weights.empty() || class_weights.size() >= rules.n_classes, "too few class weights");
+    if (rules.criterion == Criterion::squared_error)
+      values_ = std::make_unique<LeafSums<ValueStats>>(bootstrap, tree, 0, rules.target_scale, class_weights);
+    else
+      classes_ = std::make_unique<LeafSums<ClassStats<false, Criterion::gini>>>(bootstrap, tree, n_classes_, 1.0,
+                                                                                class_weights);
+  }
+
+  void add(const LeafRows& rows) {
+    if (classes_)
+      for (std::size_t i = 0; i < rows.n; ++i)
+        require(rows.targets[i] >= 0 && rows.targets[i] < n_classes_, "a class number out of range");
+    values_ ? values_->add(rows) : classes_->add(rows);
+  }
+  void finish() { tree_ = values_ ? values_->finish() : classes_->finish(); }
+  const GrownTree& tree() const { return tree_; }
+  std::vector<double> class_totals() const {
+    require(classes_ != nullptr, "a regression has no classes");
+    return classes_->class_totals();
+  }
+  void vote(const LeafRows& rows, std::size_t first, const OobSums& oob) const {
+    values_ ? values_->vote(rows, first, tree_, oob) : classes_->vote(rows, first, tree_, oob);
+  }
+
+ private:
+  std::uint32_t n_classes_;
+  std::unique_ptr<LeafSums<ClassStats<false, Criterion::gini>>> classes_;
+  std::unique_ptr<LeafSums<ValueStats>> values_;
+  GrownTree tree_;
+};
+
+LeafRows leaf_rows(const In1<std::uint64_t>& keys, const In1<std::uint32_t>& copies, const In1<double>& targets,
+                   const std::optional<In1<double>>& weights) {
+  const std::size_t n = keys.shape(0);
+  require(copies.shape(0) == n && targets.shape(0) == n && (!weights || weights->shape(0) == n),
+          "arrays of other lengths");
+  return {n, keys.data(), copies.data(), targets.data(), weights ? weights->data() : nullptr};
+}
+
+// Told by one thread, looked at by others.
+struct Stop {
+  std::atomic<bool> flag = false;
+};
+
+}  // namespace
+
+void bind_growing(nb::module_& m) {
+  nb::class_<Stop>(m, "Stop", "Ends the growing of trees whose rules have it.")
+      .def(nb::init<>())
+      .def("set", [](Stop& self) { self.flag = true; })
+      .def("is_set", [](const Stop& self) { return self.flag.load(); });
+  nb::class_<TreeRules>(m, "TreeRules", "How a tree is grown.")
+      .def(nb::init<>())
+      .def_rw("random_thresholds", &TreeRules::random_thresholds)
+      .def_rw("top_tree", &TreeRules::top_tree)
+      .def_rw("n_classes", &TreeRules::n_classes)
+      .def_rw("max_features", &TreeRules::max_features)
+      .def_rw("max_depth", &TreeRules::max_depth)
+      .def_rw("min_samples_split", &TreeRules::min_samples_split)
+      .def_rw("min_samples_leaf", &TreeRules::min_samples_leaf)
+      .def_rw("min_weight_leaf", &TreeRules::min_weight_leaf)
+      .def_rw("min_impurity_decrease", &TreeRules::min_impurity_decrease)
+      .def_rw("total_weight", &TreeRules::total_weight)
+      .def_rw("balance", &TreeRules::balance)
+      .def_rw("target_scale", &TreeRules::target_scale)
+      .def(
+          "stop_by", [](TreeRules& self, const Stop& stop) { self.stop = &stop.flag; }, "stop"_a,
+          nb::keep_alive<1, 2>())
+      .def_prop_rw(
+          "criterion", [](const TreeRules& self) { return static_cast<int>(self.criterion); },
+          [](TreeRules& self, int value) {
+            require(value >= 0 && value <= 2, "no such criterion");
+            self.criterion = static_cast<Criterion>(value);
+          });
+  nb::class_<Bootstrap>(m, "Bootstrap", "How often each row counts in a tree.")
+      .def(
+          "__init__",
+          [](Bootstrap* self, bool draw, double mean, std::uint64_t seed) { new (self) Bootstrap{draw, mean, seed}; },
+          "draw"_a, "mean"_a, "seed"_a);
+  nb::class_<Oob>(m, "Oob", "Where the out-of-bag predictions of a bucket's rows are added up.")
+      .def(
+          "__init__",
+          [](Oob* self, Out2<std::int64_t> sums, Out1<std::uint32_t> trees, double scale, double offset, bool hard) {
+            require(sums.shape(0) == trees.shape(0), "sums and trees differ in length");
+            new (self) Oob{sums, trees, scale, offset, hard};
+          },
+          "sums"_a, "trees"_a, "scale"_a, "offset"_a, "hard"_a);
+  nb::class_<RowKind>(m, "RowKind", "What rows are like, as far as memory depends on it.")
+      .def(
+          "__init__",
+          [](RowKind* self, std::size_t features, std::size_t ranked, bool classification, bool weighted,
+             bool bootstrap) { new (self) RowKind{features, ranked, classification, weighted, bootstrap}; },
+          "features"_a, "ranked"_a, "classification"_a, "weighted"_a, "bootstrap"_a);
+  m.def("bucket_bytes", &bucket_bytes, "rows"_a, "kind"_a, "What a bucket takes.");
+  m.def("making_bytes", &making_bytes, "rows"_a, "kind"_a, "What making a bucket takes for a while beside it.");
+  m.def("growing_bytes", &growing_bytes, "rows"_a, "kind"_a, "rules"_a, "whole_weights"_a, "mixed_leaves"_a,
+        "What growing a tree takes beside the bucket, with the tree.");
+  m.def("grow_top", &grow_top, "bucket"_a, "rules"_a, "seed"_a, "turn"_a, "place"_a, "depth"_a, "class_weights"_a);
+  m.def("grow_bottom", &grow_bottom, "bucket"_a, "rules"_a, "bootstrap"_a, "tree"_a, "bucket_id"_a, "depth"_a,
+        "class_weights"_a, "tell_drawn"_a);
+  m.def("add_oob_votes", &add_oob_votes, "bucket"_a, "drawn"_a, "nodes"_a, "table"_a, "first"_a, "oob"_a,
+        "Adds what a tree says of the bucket's rows from `first` on, as many as there are sums.");
+  nb::class_<CopyCounter>(m, "CopyCounter", "How many copies of each row came before it.")
+      .def(nb::init<>())
+      .def_prop_ro("keys", &CopyCounter::keys)
+      .def_static("bytes", &CopyCounter::bytes, "keys"_a, "What so many different rows take.")
+      .def(
+          "count",
+          [](CopyCounter& self, In1<std::uint64_t> keys, std::optional<In1<double>> weights) {
+            require(!weights || weights->shape(0) == keys.shape(0), "keys and weights differ in length");
+            std::vector<std::uint32_t> copies(keys.shape(0));
+            {
+              nb::gil_scoped_release release;
+              self.count(keys.data(), weights ? weights->data() : nullptr, copies.size(), copies.data());
+            }
+            return to_numpy(std::move(copies));
+          },
+          "keys"_a, "weights"_a.none());
+  nb::class_<Leaf>(m, "Leaf", "A tree that is a single leaf, from the rows of a bucket part by part.")
+      .def(nb::init<const TreeRules&, const Bootstrap&, std::uint64_t, std::vector<double>>(), "rules"_a, "bootstrap"_a,
+           "tree"_a, "class_weights"_a)
+      .def(
+          "add",
+          [](Leaf& self, In1<std::uint64_t> keys, In1<std::uint32_t> copies, In1<double> targets,
+             std::optional<In1<double>> weights) {
+            const LeafRows rows = leaf_rows(keys, copies, targets, weights);
+            nb::gil_scoped_release release;
+            self.add(rows);
+          },
+          "keys"_a, "copies"_a, "targets"_a, "weights"_a.none())
+      .def(
+          "finish",
+          [](Leaf& self) {
+            self.finish();
+            return nb::make_tuple(to_numpy(std::vector<Node>(self.tree().nodes)),
+                                  to_numpy(std::vector<float>(self.tree().table)));
+          },
+          "After the last row: nodes and table of the tree.")
+      .def(
+          "class_totals", [](const Leaf& self) { return to_numpy(self.class_totals()); },
+          "The weight of each class in the tree's bootstrap, without weights of classes.")
+      .def(
+          "vote",
+          [](const Leaf& self, In1<std::uint64_t> keys, In1<std::uint32_t> copies, In1<double> targets,
+             std::optional<In1<double>> weights, std::size_t first, const Oob& oob) {
+            const LeafRows rows = leaf_rows(keys, copies, targets, weights);
+            require(oob.trees.shape(0) == rows.n && self.tree().nodes.size() == 1, "other out-of-bag rows");
+            nb::gil_scoped_release release;
+            self.vote(rows, first, oob.core());
+          },
+          "keys"_a, "copies"_a, "targets"_a, "weights"_a.none(), "first"_a, "oob"_a,
+          "Adds what the finished leaf says of these rows, the first of which has number `first`.");
+  m.def(
+      "max_bucket_rows", [](std::uint32_t n_features) { return NodeFormat(n_features).max_offset() / 2; },
+      "n_features"_a);
+  m.def(
+      "right_shift", [](std::uint32_t n_features) { return 33 + NodeFormat(n_features).feature_bits; }, "n_features"_a,
+      "Where in a node the offset of its right child begins.");
+  m.attr("MAX_FEATURES") = kMaxFeatures;
+}
+
+}  // namespace oldgrowth
