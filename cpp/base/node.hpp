@@ -27,18 +27,20 @@ struct NodeFormat {
 
   constexpr std::uint32_t offset_bits() const { return 30 - feature_bits; }
   constexpr std::uint64_t max_offset() const { return (1ULL << offset_bits()) - 1; }
+  constexpr std::uint32_t missing_shift() const { return 32 + feature_bits; }
+  constexpr std::uint32_t right_shift() const { return 33 + feature_bits; }
 
   constexpr Node inner(float threshold, std::uint32_t feature, bool missing_left) const {
     return static_cast<Node>(std::bit_cast<std::uint32_t>(threshold)) | (static_cast<Node>(feature) << 32) |
-           (static_cast<Node>(missing_left) << (32 + feature_bits));
+           (static_cast<Node>(missing_left) << missing_shift());
   }
-  constexpr Node with_right(Node node, std::uint64_t offset) const { return node | (offset << (33 + feature_bits)); }
+  constexpr Node with_right(Node node, std::uint64_t offset) const { return node | (offset << right_shift()); }
 
   constexpr std::uint32_t feature(Node node) const {
     return static_cast<std::uint32_t>(node >> 32) & ((1U << feature_bits) - 1);
   }
-  constexpr bool missing_left(Node node) const { return (node >> (32 + feature_bits)) & 1; }
-  constexpr std::uint64_t right(Node node) const { return node >> (33 + feature_bits); }
+  constexpr bool missing_left(Node node) const { return (node >> missing_shift()) & 1; }
+  constexpr std::uint64_t right(Node node) const { return node >> right_shift(); }
 };
 
 // More features than this leave too few bits for the offset of a right child.

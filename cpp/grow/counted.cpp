@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/cpu.hpp"
-#include "grow/stats.hpp"
+#include "grow/targets.hpp"
 
 namespace oldgrowth {
 

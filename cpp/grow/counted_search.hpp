@@ -14,7 +14,7 @@
 #include "grow/counted.hpp"
 #include "grow/sort_keys.hpp"
 #include "grow/split.hpp"
-#include "grow/stats.hpp"
+#include "grow/targets.hpp"
 
 namespace oldgrowth {
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "base/rng.hpp"
 #include "grow/bucket.hpp"
 #include "grow/split_search.hpp"
 
@@ -341,6 +342,13 @@ GrownTree grow_bucket(const Bucket& bucket, const std::vector<double>& row_weigh
   return grow_block<Stats>(bucket, bucket.wide, row_weights, rules, key, depth);
 }
 
+void check_targets(const Bucket& bucket, const TreeRules& rules, bool classification) {
+  if (bucket.rows == 0 || (classification ? bucket.classes.size() : bucket.values.size()) != bucket.rows)
+    throw std::invalid_argument("a bucket without rows, or with targets of another kind");
+  if (classification && *std::max_element(bucket.classes.begin(), bucket.classes.end()) >= rules.n_classes)
+    throw std::invalid_argument("a class number beyond the number of classes");
+}
+
 double variance(const std::vector<double>& values, const std::vector<double>& weights) {
   double weight = 0, sum = 0, squares = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -352,6 +360,10 @@ double variance(const std::vector<double>& values, const std::vector<double>& we
   return squares / weight - (sum / weight) * (sum / weight);
 }
 
+bool can_count(const TreeRules& rules, bool whole_weights) {
+  return whole_weights && rules.n_classes <= kMaxCountedClasses;
+}
+
 }  // namespace
 
 std::size_t growing_bytes(std::size_t rows, const RowKind& kind, const TreeRules& rules, bool whole_weights,
@@ -359,36 +371,23 @@ std::size_t growing_bytes(std::size_t rows, const RowKind& kind, const TreeRules
   // Of a bootstrap 63 of 100 rows are drawn. A tree has at most two nodes for each, and a vector that grows twice that.
   const std::size_t drawn = kind.bootstrap ? rows * 2 / 3 : rows;
   const std::size_t tree = 2 * (2 * drawn * sizeof(Node) + mixed_leaves * rules.n_classes * sizeof(float));
-  if (rules.criterion == Criterion::squared_error) return tree + TreeGrower<ValueStats>::bytes(rows, kind, 1);
-  const bool counts = whole_weights && rules.n_classes <= kMaxCountedClasses;
-  if (!counts) return tree + TreeGrower<ClassStats<false, Criterion::gini>>::bytes(rows, kind, rules.n_classes);
-  return tree + (rules.criterion == Criterion::gini
-                     ? TreeGrower<ClassStats<true, Criterion::gini>>::bytes(rows, kind, rules.n_classes)
-                     : TreeGrower<ClassStats<true, Criterion::entropy>>::bytes(rows, kind, rules.n_classes));
+  const std::size_t classes = std::max(1U, rules.n_classes);
+  return tree + visit_stats(rules.criterion, can_count(rules, whole_weights), [&]<class Stats>(StatsType<Stats>) {
+           return TreeGrower<Stats>::bytes(rows, kind, classes);
+         });
 }
 
 GrownTree grow_tree(const Bucket& bucket, const std::vector<double>& row_weights, bool whole_weights,
                     const TreeRules& rules, std::uint64_t key, std::size_t depth) {
-  const bool regression = rules.criterion == Criterion::squared_error;
-  if (bucket.rows == 0 || (regression ? bucket.values.size() : bucket.classes.size()) != bucket.rows)
-    throw std::invalid_argument("a bucket without rows, or with targets of another kind");
-  if (!regression && *std::max_element(bucket.classes.begin(), bucket.classes.end()) >= rules.n_classes)
-    throw std::invalid_argument("a class number beyond the number of classes");
-  const bool counts = whole_weights && rules.n_classes <= kMaxCountedClasses;
-  switch (rules.criterion) {
-    case Criterion::gini:
-      return counts ? grow_bucket<ClassStats<true, Criterion::gini>>(bucket, row_weights, rules, key, depth)
-                    : grow_bucket<ClassStats<false, Criterion::gini>>(bucket, row_weights, rules, key, depth);
-    case Criterion::entropy:
-      return counts ? grow_bucket<ClassStats<true, Criterion::entropy>>(bucket, row_weights, rules, key, depth)
-                    : grow_bucket<ClassStats<false, Criterion::entropy>>(bucket, row_weights, rules, key, depth);
-    case Criterion::squared_error:
-      break;
-  }
-  TreeRules scaled = rules;
-  if (rules.balance > 0) scaled.impurity_scale = variance(bucket.values, row_weights);
-  if (!(scaled.impurity_scale > 0)) scaled.impurity_scale = 1;
-  return grow_bucket<ValueStats>(bucket, row_weights, scaled, key, depth);
+  return visit_stats(rules.criterion, can_count(rules, whole_weights), [&]<class Stats>(StatsType<Stats>) {
+    check_targets(bucket, rules, Stats::kClassification);
+    TreeRules scaled = rules;
+    if constexpr (!Stats::kClassification) {
+      if (rules.balance > 0) scaled.impurity_scale = variance(bucket.values, row_weights);
+      if (!(scaled.impurity_scale > 0)) scaled.impurity_scale = 1;
+    }
+    return grow_bucket<Stats>(bucket, row_weights, scaled, key, depth);
+  });
 }
 
 }  // namespace oldgrowth

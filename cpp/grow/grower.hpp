@@ -1,5 +1,5 @@
-// One grower for all trees: top and bottom, classification and regression, best and random thresholds.
-// In: a block of rank codes and the rows' targets. Out: nodes in depth-first order.
+// One grower for all trees: top and bottom, classification and regression, best and random thresholds. It takes a block
+// of rank codes and the rows' targets and gives nodes in depth-first order.
 #pragma once
 
 #include <atomic>
@@ -9,15 +9,14 @@
 #include <vector>
 
 #include "base/node.hpp"
-#include "base/rng.hpp"
-#include "grow/stats.hpp"
+#include "grow/criteria/list.hpp"
 
 namespace oldgrowth {
 
 struct Bucket;
 
 struct TreeRules {
-  Criterion criterion = Criterion::gini;
+  Criterion criterion = kCriterion<Gini>;
   bool random_thresholds = false;
   bool top_tree = false;   // leaves are buckets, a pure node is split like any other, features are dealt out
   std::uint64_t turn = 0;  // of a top tree: which cards it takes from the features dealt out to all of them

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "grow/bootstrap.hpp"
 #include "grow/bucket.hpp"
 
 namespace oldgrowth {

@@ -99,13 +99,13 @@ bool none_ranked(const RowCodec& codec) {
 // Visits the records tile by tile, as take(bytes of each record, first row, number of rows). The records of the
 // next tile are on their way meanwhile: those of a bucket lie anywhere in memory.
 template <class Take>
-void for_each_tile(const RowCodec& codec, const std::uint8_t* records, const std::uint32_t* index, std::size_t n,
+void for_each_tile(const RowCodec& codec, const std::uint8_t* records, const RowIndex& index, std::size_t n,
                    const Take& take) {
   const std::uint8_t *bytes[kTile], *next[kTile];
   const auto find = [&](std::size_t start, const std::uint8_t** found) {
     const std::size_t count = start < n ? std::min(kTile, n - start) : 0;
     for (std::size_t i = 0; i < count; ++i) {
-      found[i] = records + (index ? index[start + i] : start + i) * codec.record_bytes();
+      found[i] = records + index[start + i] * codec.record_bytes();
       for (std::size_t line = 0; line < codec.record_bytes(); line += 64) __builtin_prefetch(found[i] + line);
     }
     return count;
@@ -121,7 +121,7 @@ void for_each_tile(const RowCodec& codec, const std::uint8_t* records, const std
 
 // The codes that need no ranking.
 template <class Code>
-void copy_narrow(const RowCodec& codec, const std::uint8_t* records, const std::uint32_t* index, Block<Code>& block) {
+void copy_narrow(const RowCodec& codec, const std::uint8_t* records, const RowIndex& index, Block<Code>& block) {
   std::vector<std::size_t> narrow;
   for (std::size_t f = 0; f < block.features; ++f)
     if (codec.feature(f).width != Width::four) narrow.push_back(f);
@@ -140,7 +140,7 @@ void copy_narrow(const RowCodec& codec, const std::uint8_t* records, const std::
 
 // The features that are ranked, a group of columns at a time.
 template <class Code>
-void rank_wide(const RowCodec& codec, const std::uint8_t* records, const std::uint32_t* index, Block<Code>& block) {
+void rank_wide(const RowCodec& codec, const std::uint8_t* records, const RowIndex& index, Block<Code>& block) {
   std::vector<std::size_t> wide;
   for (std::size_t f = 0; f < block.features; ++f)
     if (codec.feature(f).width == Width::four) wide.push_back(f);
@@ -196,8 +196,7 @@ void widen(const std::uint8_t* const* records, std::size_t n, const Neighbours& 
 }
 
 // Rows of codes, where no feature needs ranking: they are in the records already, most of them as bytes.
-void copy_rows(const RowCodec& codec, const std::uint8_t* records, const std::uint32_t* index,
-               Block<std::uint16_t>& block) {
+void copy_rows(const RowCodec& codec, const std::uint8_t* records, const RowIndex& index, Block<std::uint16_t>& block) {
   const std::vector<Neighbours> parts = neighbours(codec);
   block.codes.resize(block.rows * block.features);
   if (worth_columns(block)) block.columns.resize(block.codes.size());
@@ -275,7 +274,7 @@ void Block<Code>::find_ranges() {
 }
 
 template <class Code>
-Block<Code> make_block(const RowCodec& codec, const std::uint8_t* records, const std::uint32_t* index, std::size_t n) {
+Block<Code> make_block(const RowCodec& codec, const std::uint8_t* records, const RowIndex& index, std::size_t n) {
   Block<Code> block;
   resize(block, n, codec.n_features());
   for (std::size_t f = 0; f < block.features; ++f) {
@@ -327,7 +326,7 @@ void narrow_block(const Block<std::uint32_t>& from, const std::uint32_t* rows, s
 
 template void Block<std::uint16_t>::find_ranges();
 template void Block<std::uint32_t>::find_ranges();
-template Block<std::uint16_t> make_block(const RowCodec&, const std::uint8_t*, const std::uint32_t*, std::size_t);
-template Block<std::uint32_t> make_block(const RowCodec&, const std::uint8_t*, const std::uint32_t*, std::size_t);
+template Block<std::uint16_t> make_block(const RowCodec&, const std::uint8_t*, const RowIndex&, std::size_t);
+template Block<std::uint32_t> make_block(const RowCodec&, const std::uint8_t*, const RowIndex&, std::size_t);
 
 }  // namespace oldgrowth

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rows/row_codec.hpp"
+#include "rows/row_index.hpp"
 
 namespace oldgrowth {
 
@@ -58,9 +59,9 @@ struct Block {
 // What make_block takes beside the block.
 std::size_t rank_scratch_bytes(std::size_t rows, std::size_t ranked);
 
-// The records of rows index[0..n), or of the first n rows without an index.
+// The records of the rows index[0..n).
 template <class Code>
-Block<Code> make_block(const RowCodec& codec, const std::uint8_t* records, const std::uint32_t* index, std::size_t n);
+Block<Code> make_block(const RowCodec& codec, const std::uint8_t* records, const RowIndex& index, std::size_t n);
 
 // The rows[0..n) of a large block as a block of 16-bit codes; n must be at most 65,535.
 void narrow_block(const Block<std::uint32_t>& from, const std::uint32_t* rows, std::size_t n, Block<std::uint16_t>& to);

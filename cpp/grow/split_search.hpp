@@ -14,14 +14,14 @@
 #include <vector>
 
 #include "grow/counted_search.hpp"
+#include "grow/criteria/node_stats.hpp"
 #include "grow/sort_keys.hpp"
 #include "grow/split.hpp"
-#include "grow/stats.hpp"
 
 namespace oldgrowth {
 
 // In counting mode the entries of a node come ordered by class.
-template <class Code, class Stats>
+template <class Code, NodeStats Stats>
 class SplitSearch {
  public:
   using Key = Word<Code>;
@@ -33,7 +33,7 @@ class SplitSearch {
   static std::size_t bytes(std::size_t rows, std::size_t classes) {
     const std::size_t bins = Stats::kClassification ? std::min(kBinsPerRow, classes) : 1;
     const std::size_t plain = rows * (5 * sizeof(Key) + bins * sizeof(typename Stats::Bin));
-    if constexpr (Stats::kCountedGini && sizeof(Code) == 2)  // one way or the other
+    if constexpr (Stats::kCountedSearch && sizeof(Code) == 2)  // one way or the other
       return classes <= kVectorClasses ? std::max(plain, CountedSearch::bytes(rows, classes)) : plain;
     return plain;
   }
@@ -53,7 +53,7 @@ class SplitSearch {
     is_drawn_ = false;
     const std::size_t codes = static_cast<std::size_t>(block.highest[feature] - block.lowest[feature]) + 1;
     if (!block.has_missing[feature]) {
-      if constexpr (Stats::kCountedGini && sizeof(Code) == 2) {
+      if constexpr (Stats::kCountedSearch && sizeof(Code) == 2) {
         if (rules_.balance == 0 && rules_.min_weight_leaf == 0 && stats_.counted_node() != nullptr)
           return by_counts(entries);
       }

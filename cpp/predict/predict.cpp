@@ -1,6 +1,7 @@
 #include "predict/predict.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -195,7 +196,9 @@ class Batch {
 template <class Start>
 void visit_leaves(const Forest& forest, TreeChecks::Epoch epoch, const RowsIn& rows, const Start& start) {
   const std::size_t worth = forest.nodes.size_bytes() / (2 * sizeof(float) * forest.n_features);
-  const std::size_t at_once = rows.evict ? std::max<std::size_t>(rows.n, 1) : std::clamp(worth, kFewestRows, kMostRows);
+  // Rows of a batch are numbered in 32 bits.
+  const std::size_t at_once = rows.evict ? std::clamp<std::size_t>(rows.n, 1, std::numeric_limits<std::uint32_t>::max())
+                                         : std::clamp(worth, kFewestRows, kMostRows);
   for (std::size_t first = 0; first < rows.n; first += at_once) {
     const std::size_t n = std::min(at_once, rows.n - first);
     auto visit = start(first, n);

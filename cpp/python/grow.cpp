@@ -1,17 +1,17 @@
 // Growing, as Python calls it.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include <memory>
+#include <atomic>
 #include <optional>
+#include <string>
 
-#include "grow/bucket.hpp"
-#include "grow/grower.hpp"
-#include "grow/leaf_sums.hpp"
 #include "grow/oob.hpp"
-#include "python/bindings.hpp"
+#include "grow/single_leaf.hpp"
+#include "grow/trees.hpp"
+#include "python/arrays.hpp"
 
 namespace oldgrowth {
 
@@ -19,16 +19,12 @@ using namespace nb::literals;
 
 namespace {
 
-// All trees that are grown at one place of a forest's top trees share the key of it, and each takes its turn.
-nb::tuple grow_top(const Bucket& bucket, TreeRules rules, std::uint64_t seed, std::uint64_t turn, std::uint64_t place,
-                   std::size_t depth, std::vector<double> class_weights) {
-  require(class_weights.empty() || class_weights.size() >= rules.n_classes, "too few class weights");
-  rules.turn = turn;
+nb::tuple grow_top(const Bucket& bucket, const TreeRules& rules, std::uint64_t seed, std::uint64_t turn,
+                   std::uint64_t place, std::size_t depth, const std::vector<double>& class_weights) {
   GrownTree tree;
   {
     nb::gil_scoped_release release;
-    const TreeWeights weights = tree_weights(bucket, {false, 1, seed}, turn, class_weights);
-    tree = grow_tree(bucket, weights.rows, weights.whole, rules, tree_key(seed, Purpose::top_tree, place), depth);
+    tree = grow_top_tree(bucket, rules, {seed, turn, place, depth}, class_weights);
   }
   return nb::make_tuple(to_numpy(std::move(tree.nodes)), to_numpy(std::move(tree.leaf_depths)),
                         to_numpy(std::move(tree.importances)));
@@ -43,23 +39,18 @@ struct Oob {
   OobSums core() const { return {sums.data(), trees.data(), sums.shape(1), scale, offset, hard}; }
 };
 
-// The last of what is returned has a bit for each row that the tree has seen, if asked for.
+// The last item of the result has a bit for each row that the tree has seen, if asked for.
 nb::tuple grow_bottom(const Bucket& bucket, const TreeRules& rules, const Bootstrap& bootstrap, std::uint64_t tree_id,
-                      std::uint64_t bucket_id, std::size_t depth, std::vector<double> class_weights, bool tell_drawn) {
-  require(class_weights.empty() || class_weights.size() >= rules.n_classes, "too few class weights");
-  GrownTree tree;
-  std::vector<std::uint8_t> drawn;
+                      std::uint64_t bucket_id, std::size_t depth, const std::vector<double>& class_weights,
+                      bool tell_drawn) {
+  BottomTree grown;
   {
     nb::gil_scoped_release release;
-    const TreeWeights weights = tree_weights(bucket, bootstrap, tree_id, class_weights);
-    const std::uint64_t key = derive(tree_key(bootstrap.seed, Purpose::bottom_tree, tree_id), bucket_id);
-    tree = grow_tree(bucket, weights.rows, weights.whole, rules, key, depth);
-    tree.nodes.shrink_to_fit();
-    tree.table.shrink_to_fit();
-    if (tell_drawn) drawn = DrawnRows::of(weights);
+    grown = grow_bottom_tree(bucket, rules, bootstrap, {tree_id, bucket_id, depth}, class_weights, tell_drawn);
   }
+  GrownTree& tree = grown.tree;
   return nb::make_tuple(to_numpy(std::move(tree.nodes)), to_numpy(std::move(tree.table)),
-                        to_numpy(std::move(tree.importances)), tree.depth, to_numpy(std::move(drawn)));
+                        to_numpy(std::move(tree.importances)), tree.depth, to_numpy(std::move(grown.drawn)));
 }
 
 void add_oob_votes(const Bucket& bucket, In1<std::uint8_t> drawn, In1<std::uint64_t> nodes, In1<float> table,
@@ -71,43 +62,7 @@ void add_oob_votes(const Bucket& bucket, In1<std::uint8_t> drawn, In1<std::uint6
   add_oob(bucket, DrawnRows(drawn.data()), nodes.data(), table.data(), first, last, oob.core());
 }
 
-// A tree that is one leaf, of any kind.
-class Leaf {
- public:
-  Leaf(const TreeRules& rules, const Bootstrap& bootstrap, std::uint64_t tree, std::vector<double> class_weights)
-      : n_classes_(rules.n_classes) {
-    require(class_weights.empty() || class_weights.size() >= rules.n_classes, "too few class weights");
-    if (rules.criterion == Criterion::squared_error)
-      values_ = std::make_unique<LeafSums<ValueStats>>(bootstrap, tree, 0, rules.target_scale, class_weights);
-    else
-      classes_ = std::make_unique<LeafSums<ClassStats<false, Criterion::gini>>>(bootstrap, tree, n_classes_, 1.0,
-                                                                                class_weights);
-  }
-
-  void add(const LeafRows& rows) {
-    if (classes_)
-      for (std::size_t i = 0; i < rows.n; ++i)
-        require(rows.targets[i] >= 0 && rows.targets[i] < n_classes_, "a class number out of range");
-    values_ ? values_->add(rows) : classes_->add(rows);
-  }
-  void finish() { tree_ = values_ ? values_->finish() : classes_->finish(); }
-  const GrownTree& tree() const { return tree_; }
-  std::vector<double> class_totals() const {
-    require(classes_ != nullptr, "a regression has no classes");
-    return classes_->class_totals();
-  }
-  void vote(const LeafRows& rows, std::size_t first, const OobSums& oob) const {
-    values_ ? values_->vote(rows, first, tree_, oob) : classes_->vote(rows, first, tree_, oob);
-  }
-
- private:
-  std::uint32_t n_classes_;
-  std::unique_ptr<LeafSums<ClassStats<false, Criterion::gini>>> classes_;
-  std::unique_ptr<LeafSums<ValueStats>> values_;
-  GrownTree tree_;
-};
-
-LeafRows leaf_rows(const In1<std::uint64_t>& keys, const In1<std::uint32_t>& copies, const In1<double>& targets,
+LeafRows leaf_rows(const In1<std::uint64_t>& keys, const In1<std::uint64_t>& copies, const In1<double>& targets,
                    const std::optional<In1<double>>& weights) {
   const std::size_t n = keys.shape(0);
   require(copies.shape(0) == n && targets.shape(0) == n && (!weights || weights->shape(0) == n),
@@ -145,11 +100,17 @@ void bind_growing(nb::module_& m) {
           "stop_by", [](TreeRules& self, const Stop& stop) { self.stop = &stop.flag; }, "stop"_a,
           nb::keep_alive<1, 2>())
       .def_prop_rw(
-          "criterion", [](const TreeRules& self) { return static_cast<int>(self.criterion); },
-          [](TreeRules& self, int value) {
-            require(value >= 0 && value <= 2, "no such criterion");
-            self.criterion = static_cast<Criterion>(value);
-          });
+          "criterion",
+          [](const TreeRules& self) {
+            return visit_criterion(self.criterion, []<class C>(C) { return std::string(C::kNames[0]); });
+          },
+          [](TreeRules& self, const std::string& name) {
+            const std::optional<Criterion> found = find_criterion(name);
+            require(found.has_value(), "no such criterion");
+            self.criterion = *found;
+          },
+          "The name of the criterion.");
+  m.def("criteria", &criterion_names, "classification"_a, "The names of the criteria for classes, or for values.");
   nb::class_<Bootstrap>(m, "Bootstrap", "How often each row counts in a tree.")
       .def(
           "__init__",
@@ -178,28 +139,11 @@ void bind_growing(nb::module_& m) {
         "class_weights"_a, "tell_drawn"_a);
   m.def("add_oob_votes", &add_oob_votes, "bucket"_a, "drawn"_a, "nodes"_a, "table"_a, "first"_a, "oob"_a,
         "Adds what a tree says of the bucket's rows from `first` on, as many as there are sums.");
-  nb::class_<CopyCounter>(m, "CopyCounter", "How many copies of each row came before it.")
-      .def(nb::init<>())
-      .def_prop_ro("keys", &CopyCounter::keys)
-      .def_static("bytes", &CopyCounter::bytes, "keys"_a, "What so many different rows take.")
-      .def(
-          "count",
-          [](CopyCounter& self, In1<std::uint64_t> keys, std::optional<In1<double>> weights) {
-            require(!weights || weights->shape(0) == keys.shape(0), "keys and weights differ in length");
-            std::vector<std::uint32_t> copies(keys.shape(0));
-            {
-              nb::gil_scoped_release release;
-              self.count(keys.data(), weights ? weights->data() : nullptr, copies.size(), copies.data());
-            }
-            return to_numpy(std::move(copies));
-          },
-          "keys"_a, "weights"_a.none());
-  nb::class_<Leaf>(m, "Leaf", "A tree that is a single leaf, from the rows of a bucket part by part.")
-      .def(nb::init<const TreeRules&, const Bootstrap&, std::uint64_t, std::vector<double>>(), "rules"_a, "bootstrap"_a,
-           "tree"_a, "class_weights"_a)
+  nb::class_<SingleLeaf>(m, "Leaf", "A tree that is a single leaf, from the rows of a bucket part by part.")
+      .def(nb::new_(&make_single_leaf), "rules"_a, "bootstrap"_a, "tree"_a, "class_weights"_a)
       .def(
           "add",
-          [](Leaf& self, In1<std::uint64_t> keys, In1<std::uint32_t> copies, In1<double> targets,
+          [](SingleLeaf& self, In1<std::uint64_t> keys, In1<std::uint64_t> copies, In1<double> targets,
              std::optional<In1<double>> weights) {
             const LeafRows rows = leaf_rows(keys, copies, targets, weights);
             nb::gil_scoped_release release;
@@ -208,18 +152,17 @@ void bind_growing(nb::module_& m) {
           "keys"_a, "copies"_a, "targets"_a, "weights"_a.none())
       .def(
           "finish",
-          [](Leaf& self) {
-            self.finish();
-            return nb::make_tuple(to_numpy(std::vector<Node>(self.tree().nodes)),
-                                  to_numpy(std::vector<float>(self.tree().table)));
+          [](SingleLeaf& self) {
+            const GrownTree& tree = self.finish();
+            return nb::make_tuple(to_numpy(std::vector<Node>(tree.nodes)), to_numpy(std::vector<float>(tree.table)));
           },
           "After the last row: nodes and table of the tree.")
       .def(
-          "class_totals", [](const Leaf& self) { return to_numpy(self.class_totals()); },
+          "class_totals", [](const SingleLeaf& self) { return to_numpy(self.class_totals()); },
           "The weight of each class in the tree's bootstrap, without weights of classes.")
       .def(
           "vote",
-          [](const Leaf& self, In1<std::uint64_t> keys, In1<std::uint32_t> copies, In1<double> targets,
+          [](const SingleLeaf& self, In1<std::uint64_t> keys, In1<std::uint64_t> copies, In1<double> targets,
              std::optional<In1<double>> weights, std::size_t first, const Oob& oob) {
             const LeafRows rows = leaf_rows(keys, copies, targets, weights);
             require(oob.trees.shape(0) == rows.n && self.tree().nodes.size() == 1, "other out-of-bag rows");
@@ -228,13 +171,6 @@ void bind_growing(nb::module_& m) {
           },
           "keys"_a, "copies"_a, "targets"_a, "weights"_a.none(), "first"_a, "oob"_a,
           "Adds what the finished leaf says of these rows, the first of which has number `first`.");
-  m.def(
-      "max_bucket_rows", [](std::uint32_t n_features) { return NodeFormat(n_features).max_offset() / 2; },
-      "n_features"_a);
-  m.def(
-      "right_shift", [](std::uint32_t n_features) { return 33 + NodeFormat(n_features).feature_bits; }, "n_features"_a,
-      "Where in a node the offset of its right child begins.");
-  m.attr("MAX_FEATURES") = kMaxFeatures;
 }
 
 }  // namespace oldgrowth

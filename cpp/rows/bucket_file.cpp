@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstring>
+#include <stdexcept>
 
 #include "base/crc32c.hpp"
 
@@ -30,7 +31,7 @@ std::uint32_t checksum(const std::uint8_t* block, std::size_t size) {
 }  // namespace
 
 void pack_fields(const RowLayout& layout, std::size_t n, const std::uint64_t* keys, const double* targets,
-                 const double* weights, std::uint32_t first_number, std::uint8_t* rows) {
+                 const double* weights, std::uint64_t first_number, std::uint8_t* rows) {
   for (std::size_t i = 0; i < n; ++i, rows += layout.row_bytes()) {
     put(rows + layout.key_at(), keys[i]);
     if (layout.target_bytes == 8) {
@@ -40,7 +41,8 @@ void pack_fields(const RowLayout& layout, std::size_t n, const std::uint64_t* ke
       std::memcpy(rows + layout.target_at(), &code, layout.target_bytes);
     }
     if (layout.weighted) put(rows + layout.weight_at(), weights[i]);
-    if (layout.numbered) put(rows + layout.number_at(), first_number + static_cast<std::uint32_t>(i));
+    if (layout.number_bytes == 4) put(rows + layout.number_at(), static_cast<std::uint32_t>(first_number + i));
+    if (layout.number_bytes == 8) put(rows + layout.number_at(), first_number + i);
   }
 }
 
@@ -55,6 +57,26 @@ std::size_t write_block(const RowLayout& layout, const std::uint8_t* rows, const
   header.crc = checksum(out, size);
   std::memcpy(out, &header, sizeof header);
   return size;
+}
+
+std::size_t write_blocks(const RowLayout& layout, const GroupedRows& grouped, std::uint64_t sequence,
+                         std::span<std::uint8_t> out) {
+  const auto require = [](bool ok, const char* what) {
+    if (!ok) throw std::invalid_argument(what);
+  };
+  const auto& [rows, order, start, owners] = grouped;
+  const std::size_t width = layout.row_bytes(), n_rows = rows.size() / width;
+  require(start.size() == owners.size() + 1, "bucket ends for other buckets");
+  std::size_t used = 0;
+  for (std::size_t b = 0; b < owners.size(); ++b) {
+    require(start[b] <= start[b + 1] && start[b + 1] <= order.size(), "bucket ends out of range");
+    const auto places = order.subspan(start[b], start[b + 1] - start[b]);
+    if (places.empty()) continue;
+    for (const std::uint32_t place : places) require(place < n_rows, "row out of range");
+    require(used + sizeof(BlockHeader) + places.size() * width <= out.size(), "too small a buffer");
+    used += write_block(layout, rows.data(), places.data(), places.size(), owners[b], sequence, out.data() + used);
+  }
+  return used;
 }
 
 BlockError check_block(const std::uint8_t* bytes, std::size_t size, std::uint64_t owner, std::size_t rows,
@@ -79,7 +101,9 @@ void unpack_rows(const RowLayout& layout, const std::uint8_t* rows, std::size_t 
       out.targets[i] = code;
     }
     if (out.weights) out.weights[i] = get<double>(rows + layout.weight_at());
-    if (out.numbers) out.numbers[i] = get<std::uint32_t>(rows + layout.number_at());
+    if (out.numbers)
+      out.numbers[i] = layout.number_bytes == 4 ? get<std::uint32_t>(rows + layout.number_at())
+                                                : get<std::uint64_t>(rows + layout.number_at());
   }
 }
 

@@ -5,22 +5,29 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+
+#include "rows/row_index.hpp"
 
 namespace oldgrowth {
 
-// A row is record | key (8) | target (8, or 1, 2 or 4 for class numbers) | weight (8, if any) | number (4, if kept).
+// A row is record | key (8) | target (8, or 1, 2 or 4 for class numbers) | weight (8, if any) | number (4 or 8, if
+// any).
 struct RowLayout {
   std::size_t record_bytes = 0;
   std::size_t target_bytes = 8;  // 8: a value; less: a class number
   bool weighted = false;
-  bool numbered = false;
+  std::size_t number_bytes = 0;  // 0: rows have no numbers
 
   std::size_t key_at() const { return record_bytes; }
   std::size_t target_at() const { return key_at() + 8; }
   std::size_t weight_at() const { return target_at() + target_bytes; }
   std::size_t number_at() const { return weight_at() + (weighted ? 8 : 0); }
-  std::size_t row_bytes() const { return number_at() + (numbered ? 4 : 0); }
+  std::size_t row_bytes() const { return number_at() + number_bytes; }
 };
+
+// Bytes that hold the number of each of so many rows.
+constexpr std::size_t row_number_bytes(std::uint64_t rows) { return fits_32_bits(rows) ? 4 : 8; }
 
 struct BlockHeader {
   std::uint32_t magic;
@@ -34,22 +41,34 @@ static_assert(sizeof(BlockHeader) == 32);
 
 inline constexpr std::uint32_t kBlockMagic = 0x4b42474f;  // "OGBK"
 
-// The rows' own fields as separate arrays; weights and numbers may be null.
+// The fields of rows as separate arrays; weights and numbers may be null.
 struct RowFields {
   std::uint8_t* records;
   std::uint64_t* keys;
   double* targets;
   double* weights;
-  std::uint32_t* numbers;
+  std::uint64_t* numbers;
 };
 
 // Writes what follows the record of each of `n` rows; records are already in place.
 void pack_fields(const RowLayout& layout, std::size_t n, const std::uint64_t* keys, const double* targets,
-                 const double* weights, std::uint32_t first_number, std::uint8_t* rows);
+                 const double* weights, std::uint64_t first_number, std::uint8_t* rows);
 
 // One block of the rows order[0..n) at `out`; returns its size.
 std::size_t write_block(const RowLayout& layout, const std::uint8_t* rows, const std::uint32_t* order, std::size_t n,
                         std::uint64_t owner, std::uint64_t sequence, std::uint8_t* out);
+
+// Rows of some buckets: those of bucket b are order[start[b]..start[b + 1]), and its block belongs to owners[b].
+struct GroupedRows {
+  std::span<const std::uint8_t> rows;
+  std::span<const std::uint32_t> order;
+  std::span<const std::uint64_t> start, owners;
+};
+
+// A block for each bucket that has rows, one after the other at `out`; returns the size of all. Throws
+// std::invalid_argument if anything is out of range.
+std::size_t write_blocks(const RowLayout& layout, const GroupedRows& grouped, std::uint64_t sequence,
+                         std::span<std::uint8_t> out);
 
 enum class BlockError { none, header, checksum };
 

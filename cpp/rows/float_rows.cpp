@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kTile = 64;
 constexpr std::size_t kColumns = 4;
 constexpr std::size_t kBytes = 8;  // rows and columns of bytes that change places together
-constexpr std::size_t kLookedOverAtATime = 4096;
+constexpr std::size_t kCheckedAtATime = 4096;
 
 // Values of a column as float32, from row `start` on; what comes next of it is on its way then. There are more
 // columns than the hardware would fetch ahead by itself.
@@ -126,11 +126,11 @@ void rows_of_columns(std::span<const Column> columns, std::size_t start, std::si
   }
 }
 
-Oddities look_over(const float* values, std::size_t n) {
+NonFinite find_non_finite(const float* values, std::size_t n) {
   constexpr std::uint32_t kExponent = 0x7f800000;  // all of it is set in infinite values and NaN only
-  Oddities found;
-  for (std::size_t start = 0; start < n; start += kLookedOverAtATime) {
-    const std::size_t end = std::min(n, start + kLookedOverAtATime);
+  NonFinite found;
+  for (std::size_t start = 0; start < n; start += kCheckedAtATime) {
+    const std::size_t end = std::min(n, start + kCheckedAtATime);
     std::uint32_t odd = 0;
     for (std::size_t i = start; i < end; ++i)
       odd |= (std::bit_cast<std::uint32_t>(values[i]) & kExponent) == kExponent ? 1U : 0U;

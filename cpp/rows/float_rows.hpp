@@ -1,5 +1,5 @@
-// Rows as all stages read them: float32, or bytes that become float32 in the cache; made of columns of any
-// type, and looked over.
+// Rows as all stages read them: float32, or bytes that become float32 in the cache. They are made from columns of any
+// type, and checked for values that are not finite.
 #pragma once
 
 #include <algorithm>
@@ -46,11 +46,11 @@ void as_floats(const std::uint8_t* rows, std::size_t n, std::size_t width, Use u
   }
 }
 
-struct Oddities {
-  std::int64_t infinite = -1;  // the first of the infinite values
-  bool missing = false;        // one is NaN
+struct NonFinite {
+  std::int64_t infinite = -1;  // the place of the first infinite value
+  bool missing = false;        // there is a NaN, before that place at least
 };
 
-Oddities look_over(const float* values, std::size_t n);
+NonFinite find_non_finite(const float* values, std::size_t n);
 
 }  // namespace oldgrowth

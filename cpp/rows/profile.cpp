@@ -83,6 +83,12 @@ std::size_t FeatureProfile::next_hash_size(std::size_t size) {
   return std::max<std::size_t>(64, size * (size < 16384 ? 4 : 2));
 }
 
+std::size_t Profile::bytes() const {
+  std::size_t bytes = 0;
+  for (const FeatureProfile& feature : features_) bytes += feature.bytes();
+  return bytes;
+}
+
 std::size_t Profile::bytes_of_feature(std::size_t distinct) {
   std::size_t slots = 0;
   while (slots < 2 * std::min(distinct, kMaxDistinct)) slots = FeatureProfile::next_hash_size(slots);

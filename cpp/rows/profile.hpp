@@ -1,5 +1,5 @@
-// What the first pass learns of each feature: which values occur (as long as they are few) and whether
-// any are missing. Features with few distinct values are stored as one- or two-byte codes afterwards.
+// What the first pass learns about each feature: which values occur, as long as they are few, and whether any are
+// missing. Features with few distinct values are stored as one- or two-byte codes afterwards.
 #pragma once
 
 #include <cstddef>
@@ -67,7 +67,9 @@ class Profile {
   void restore(std::size_t f, bool wide, bool missing, std::span<const float> values);
   std::size_t size() const { return features_.size(); }
   const FeatureProfile& feature(std::size_t f) const { return features_[f]; }
-  // At most, for a feature of `distinct` different values that are not whole numbers.
+  // Bytes in use now.
+  std::size_t bytes() const;
+  // Most bytes for a feature of `distinct` different values that are not whole numbers.
   static std::size_t bytes_of_feature(std::size_t distinct);
 
  private:

@@ -82,7 +82,7 @@ RowCodec::RowCodec(const Profile& profile) : features_(profile.size()), lookups_
     if (profile.feature(f).is_wide()) continue;
     codec.values = profile.feature(f).values();
     direct[f] = made_dense(codec.values);
-    codec.width = codec.values.size() <= kMissing8 ? Width::one : Width::two;
+    codec.width = width_of(profile.feature(f));
     if (!direct[f]) lookups_[f] = Lookup(codec.values);
   }
   for (const Width width : {Width::four, Width::two, Width::one})  // so that wide fields stay aligned
@@ -103,6 +103,17 @@ std::size_t RowCodec::Lookup::slots_for(std::size_t values) { return std::bit_ce
 std::size_t RowCodec::bytes_of_feature(std::size_t distinct) {
   return distinct * sizeof(float) + Lookup::slots_for(distinct) * (sizeof(std::uint32_t) + sizeof(std::uint16_t)) +
          sizeof(FeatureCodec) + sizeof(Lookup);
+}
+
+std::size_t RowCodec::bytes_for(const Profile& profile) {
+  std::size_t bytes = 0;
+  for (std::size_t f = 0; f < profile.size(); ++f)
+    if (!profile.feature(f).is_wide()) bytes += bytes_of_feature(profile.feature(f).distinct());
+  return bytes;
+}
+
+Width RowCodec::width_of(const FeatureProfile& feature) {
+  return feature.is_wide() ? Width::four : feature.distinct() <= kMissing8 ? Width::one : Width::two;
 }
 
 std::size_t RowCodec::bytes() const {

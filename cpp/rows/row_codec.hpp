@@ -42,10 +42,13 @@ class RowCodec {
 
   std::size_t n_features() const { return features_.size(); }
   std::size_t record_bytes() const { return record_bytes_; }
-  // That the codec itself takes: values, and tables to find them.
+  // Bytes of the codec itself: values, and tables to find them.
   std::size_t bytes() const;
-  // At most, for a feature of so many different values.
+  // Most bytes for a feature of so many different values, and for all features of a profile.
   static std::size_t bytes_of_feature(std::size_t distinct);
+  static std::size_t bytes_for(const Profile& profile);
+  // The width that a feature with these values gets, if no more values come.
+  static Width width_of(const FeatureProfile& feature);
   const FeatureCodec& feature(std::size_t f) const { return features_[f]; }
 
   // Writes `n` records, `apart` bytes from one to the next, and a key for each row that is a hash of its

@@ -17,7 +17,6 @@ from .errors import DataError, ParameterError
 from .facts import Facts
 from .plan import (
     AUTO_BALANCE,
-    CRITERIA,
     MAX_ROWS,
     Plan,
     auto_bucket_size,
@@ -110,9 +109,7 @@ def make_plan(
     """Resolve an estimator's parameters for its data."""
     n, d, n_classes = facts.n_rows, facts.n_features, facts.n_classes
     subsets = "subset_size" in params
-    criteria = ("gini", "entropy", "log_loss") if n_classes else ("squared_error",)
-    criterion = one_of("criterion", params["criterion"], criteria)
-    assert criterion in CRITERIA
+    criterion = one_of("criterion", params["criterion"], tuple(_core.criteria(classification=n_classes > 0)))
     balance = params.get("balance", 0.0)
     balance = (
         AUTO_BALANCE if isinstance(balance, str) and balance == "auto" else real("balance", balance, 0, 1)

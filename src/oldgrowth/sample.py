@@ -49,11 +49,11 @@ class Sampled:
     end: Place
     trail: Trail  # of the first pass
 
-    def top_sample(self, plan: Plan, top: int) -> npt.NDArray[np.uint32]:
+    def top_sample(self, plan: Plan, top: int) -> npt.NDArray[np.uint64]:
         """The numbers of the rows that a top tree, or a tree on a subset, is grown on."""
         return _core.draw_sample(plan.top_sample, plan.seed, top, self.facts.n_rows)
 
-    def take(self, rows: npt.NDArray[np.uint32]) -> Iterator[Taken]:
+    def take(self, rows: npt.NDArray[np.uint64]) -> Iterator[Taken]:
         """Some rows of a top sample at a time."""
         if self.kept is not None:
             yield from self.kept.take(rows)
@@ -189,7 +189,7 @@ class _Found:
 
 # Called with how many rows and classes there are at least, what is known of values, if there are weights.
 Look = Callable[[int, int, _core.Profile, bool], None]
-_Chooser = Callable[[Chunk], npt.NDArray[np.uint32]]
+_Chooser = Callable[[Chunk], npt.NDArray[np.uint64]]
 
 
 def _chooser(rows: TrainingRows, plan: Plan) -> _Chooser:
@@ -199,9 +199,9 @@ def _chooser(rows: TrainingRows, plan: Plan) -> _Chooser:
     no_tops = n is not None and not (plan.subsets or plan.needs_top_trees(n))
     n_tops = 0 if no_tops else len(plan.trees_of_tops(2**62 if n is None else n))
 
-    def choose(chunk: Chunk) -> npt.NDArray[np.uint32]:
+    def choose(chunk: Chunk) -> npt.NDArray[np.uint64]:
         of = chunk.end if n is None else n
-        return _core.maybe_sampled(plan.top_sample, plan.seed, n_tops, chunk.first_row, chunk.rows, of)
+        return _core.candidate_rows(plan.top_sample, plan.seed, n_tops, chunk.first_row, chunk.rows, of)
 
     return choose
 
@@ -226,7 +226,7 @@ def encode(
 
 
 def decoded(
-    codec: _core.RowCodec, records: npt.NDArray[np.uint8], places: npt.NDArray[np.uint32]
+    codec: _core.RowCodec, records: npt.NDArray[np.uint8], places: npt.NDArray[np.uint32 | np.uint64]
 ) -> Iterator[npt.NDArray[np.float32]]:
     """The values of the records at these places, some rows at a time."""
     step = floats_at_a_time(len(codec.widths))

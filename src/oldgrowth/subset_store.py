@@ -24,7 +24,7 @@ class SubsetStore:
     def sizes(self, top: int) -> npt.NDArray[np.int64]:
         return np.array([min(self._plan.top_sample, self._sampled.facts.n_rows)])
 
-    def numbers(self, top: int, bucket: int) -> npt.NDArray[np.uint32]:
+    def numbers(self, top: int, bucket: int) -> npt.NDArray[np.uint64]:
         return self._sampled.top_sample(self._plan, top)
 
     def load(self, top: int, bucket: int) -> _core.Bucket:

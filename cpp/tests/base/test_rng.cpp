@@ -1,9 +1,7 @@
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "base/rng.hpp"
-#include "rows/sample.hpp"
 #include "tests/check.hpp"
 
 using namespace oldgrowth;
@@ -39,23 +37,8 @@ void poisson_has_its_mean_and_variance() {
   }
 }
 
-void samples_are_uniform_and_among_those_told() {
-  std::vector<int> hits(10);
-  for (std::uint64_t top = 0; top < 1000; ++top) {
-    const auto rows = draw_sample(100, 5, top, 1000);
-    CHECK(rows.size() == 100);
-    for (const auto row : rows) ++hits[row / 100];
-  }
-  for (const int hit : hits) CHECK(std::abs(hit - 10000) < 500);
-  const auto told = maybe_sampled(100, 5, 3, 0, 10000, 10000);
-  CHECK(told.size() < 1000 && std::is_sorted(told.begin(), told.end()));
-  for (std::uint64_t top = 0; top < 3; ++top)
-    for (const auto row : draw_sample(100, 5, top, 10000)) CHECK(std::binary_search(told.begin(), told.end(), row));
-}
-
 int main() {
   draws_depend_on_key_and_counter_only();
   below_is_uniform();
   poisson_has_its_mean_and_variance();
-  samples_are_uniform_and_among_those_told();
 }

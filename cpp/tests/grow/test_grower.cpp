@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "grow/bucket.hpp"
+#include "grow/bootstrap.hpp"
 #include "grow/grower.hpp"
 #include "tests/check.hpp"
 #include "tests/rows.hpp"
@@ -33,7 +33,7 @@ void regression_trees_know_their_values() {
   const TestRows rows = random_rows(2000, 6, 0, 8);
   const Bucket bucket = rows.bucket(false);
   TreeRules rules;
-  rules.criterion = Criterion::squared_error;
+  rules.criterion = kCriterion<SquaredError>;
   rules.max_features = 6;
   const GrownTree tree = grown(bucket, rules);
   for (std::size_t i = 0; i < rows.n; ++i)
@@ -102,7 +102,7 @@ void weights_count_like_copies() {
   }
   const TestRows once(x.size(), 1, x, y), repeated(repeated_x.size(), 1, repeated_x, repeated_y);
   const Bucket a = make_bucket(once.codec, {once.records.data(), once.keys.data(), once.targets.data(), weights.data()},
-                               nullptr, once.n, true);
+                               {}, once.n, true);
   const Bucket b = repeated.bucket(true);
   const Bootstrap bootstrap{true, 1, 99};
   const TreeWeights wa = tree_weights(a, bootstrap, 3, {}), wb = tree_weights(b, bootstrap, 3, {});

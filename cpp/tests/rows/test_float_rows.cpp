@@ -64,13 +64,13 @@ void oddities_are_found_wherever_they_are() {
   for (const std::size_t at : {0UL, 1UL, 4095UL, 4096UL, 8999UL})
     for (const float odd : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()}) {
       std::vector<float> values(n, std::numeric_limits<float>::max());
-      CHECK(look_over(values.data(), n).infinite == -1 && !look_over(values.data(), n).missing);
+      CHECK(find_non_finite(values.data(), n).infinite == -1 && !find_non_finite(values.data(), n).missing);
       values[at] = std::nanf("");
-      CHECK(look_over(values.data(), n).infinite == -1 && look_over(values.data(), n).missing);
+      CHECK(find_non_finite(values.data(), n).infinite == -1 && find_non_finite(values.data(), n).missing);
       values[at] = odd;
-      CHECK(look_over(values.data(), n).infinite == static_cast<std::int64_t>(at));
+      CHECK(find_non_finite(values.data(), n).infinite == static_cast<std::int64_t>(at));
       values[n - 1] = odd;
-      CHECK(look_over(values.data(), n).infinite == static_cast<std::int64_t>(at));
+      CHECK(find_non_finite(values.data(), n).infinite == static_cast<std::int64_t>(at));
     }
 }
 

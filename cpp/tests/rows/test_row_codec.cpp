@@ -11,7 +11,7 @@ bool same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b));
 
 template <class Code>
 void codes_give_back_the_values(const TestRows& rows, std::size_t n) {
-  const Block<Code> block = make_block<Code>(rows.codec, rows.records.data(), nullptr, n);
+  const Block<Code> block = make_block<Code>(rows.codec, rows.records.data(), {}, n);
   for (std::size_t f = 0; f < rows.d; ++f) {
     const auto [column, stride] = block.column(f);
     for (std::size_t i = 0; i < n; ++i) {
@@ -42,7 +42,7 @@ void records_are_lossless() {
 
 void narrowed_blocks_hold_the_same_values() {
   const TestRows large = random_rows(70000, 5, 3, 3);
-  const Block<std::uint32_t> wide = make_block<std::uint32_t>(large.codec, large.records.data(), nullptr, large.n);
+  const Block<std::uint32_t> wide = make_block<std::uint32_t>(large.codec, large.records.data(), {}, large.n);
   std::vector<std::uint32_t> picked;
   for (std::uint32_t i = 5; i < large.n; i += 17) picked.push_back(i);
   Block<std::uint16_t> narrow;

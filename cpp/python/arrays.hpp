@@ -1,4 +1,4 @@
-// What the binding files share: arrays as they come in and go out.
+// What the files of this folder share: arrays on their way in and out.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rows/float_rows.hpp"
+#include "rows/row_index.hpp"
 
 namespace oldgrowth {
 
@@ -44,6 +45,15 @@ std::span<const T> span_of(const In1<T>& array) {
   return {array.data(), array.shape(0)};
 }
 
+// Row numbers, of 32 or 64 bits.
+using AnyIndex = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+inline RowIndex row_index(const AnyIndex& index) {
+  if (index.dtype() == nb::dtype<std::uint32_t>()) return RowIndex(static_cast<const std::uint32_t*>(index.data()));
+  require(index.dtype() == nb::dtype<std::uint64_t>(), "row numbers that are neither uint32 nor uint64");
+  return RowIndex(static_cast<const std::uint64_t*>(index.data()));
+}
+
 inline bool are_bytes(const InRows& x) { return x.dtype() == nb::dtype<std::uint8_t>(); }
 
 // Calls use(first, floats, count) for all rows, without the GIL.
@@ -57,8 +67,12 @@ void as_floats(const InRows& x, Use use) {
     as_floats(static_cast<const float*>(x.data()), x.shape(0), x.shape(1), use);
 }
 
-void bind_values(nb::module_& m);
+void bind_base(nb::module_& m);
+void bind_float_rows(nb::module_& m);
+void bind_rows(nb::module_& m);
+void bind_bucket_file(nb::module_& m);
+void bind_buckets(nb::module_& m);
 void bind_growing(nb::module_& m);
-void bind_files(nb::module_& m);
+void bind_forest(nb::module_& m);
 
 }  // namespace oldgrowth

@@ -1,4 +1,6 @@
-// Values on their way in: columns made into rows, rows looked over.
+// Rows of float32 made from columns, and checked.
+#include "rows/float_rows.hpp"
+
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
@@ -10,8 +12,7 @@
 #include <vector>
 
 #include "base/crc32c.hpp"
-#include "python/bindings.hpp"
-#include "rows/float_rows.hpp"
+#include "python/arrays.hpp"
 
 namespace oldgrowth {
 
@@ -79,7 +80,7 @@ class Columns {
 
 }  // namespace
 
-void bind_values(nb::module_& m) {
+void bind_float_rows(nb::module_& m) {
   nb::class_<Columns>(m, "Columns", "Columns of numbers, each with a mask of its missing values or None.")
       .def(nb::init<std::vector<AnyColumn>, std::vector<std::optional<In1<bool>>>>(), "columns"_a, "missing"_a)
       .def_prop_ro("all_bytes", &Columns::all_bytes, "Whether all values are of type uint8 and none is missing.")
@@ -95,11 +96,12 @@ void bind_values(nb::module_& m) {
       },
       "x"_a, "crc"_a, "A checksum of rows as float32, whatever the type they come in.");
   m.def(
-      "look_over",
+      "find_non_finite",
       [](const InRows& x) {
-        Oddities found;  // there are none among bytes
+        NonFinite found;  // there are none among bytes
         if (!are_bytes(x))
-          as_floats(x, [&](std::size_t, const float* rows, std::size_t n) { found = look_over(rows, n * x.shape(1)); });
+          as_floats(
+              x, [&](std::size_t, const float* rows, std::size_t n) { found = find_non_finite(rows, n * x.shape(1)); });
         return std::make_pair(found.infinite, found.missing);
       },
       "x"_a, "The place of the first infinite value, or -1, and whether a value is missing.");
