@@ -72,6 +72,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
+	$(BIN)/python cpp/check_includes.py
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
