@@ -6,6 +6,7 @@ DATA ?=
 EXPERIMENTS := trees_per_top balance top_trees small_data big_data billion rare_classes
 # What was compiled is kept here, so that the next installation compiles only what changed.
 BUILD := -Cbuild-dir='build/{wheel_tag}'
+CPP := $(shell find cpp -name '*.cpp' -o -name '*.hpp')
 SOURCES := $(shell find cpp src -type f -not -name '*.pyc') CMakeLists.txt pyproject.toml
 
 .PHONY: demo test test-all test-cpp test-python test-slow test-asan fuzz torture torture-memory bench bench-scale sweep experiments experiments-quick lint format clean
@@ -77,12 +78,13 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/clang-format --dry-run --Werror cpp/*.cpp cpp/*.hpp cpp/tests/* cpp/fuzz/*
+	$(BIN)/clang-format --dry-run --Werror $(CPP)
+	$(BIN)/python cpp/check_includes.py
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i cpp/*.cpp cpp/*.hpp cpp/tests/* cpp/fuzz/*
+	$(BIN)/clang-format -i $(CPP)
 
 clean:
 	rm -rf build $(VENV)

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "crc32c.hpp"
-#include "forest.hpp"
-#include "predict.hpp"
+#include "base/crc32c.hpp"
+#include "predict/forest.hpp"
+#include "predict/predict.hpp"
 
 using namespace oldgrowth;
 

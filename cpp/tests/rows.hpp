@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "bucket.hpp"
+#include "grow/bucket.hpp"
 
 namespace oldgrowth::test {
 
@@ -28,7 +28,7 @@ struct TestRows {
   }
 
   Bucket bucket(bool classification) const {
-    return make_bucket(codec, {records.data(), keys.data(), targets.data(), nullptr}, nullptr, n, classification);
+    return make_bucket(codec, {records.data(), keys.data(), targets.data(), nullptr}, {}, n, classification);
   }
 
   bool encoded = false;

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from . import _core
 from .errors import TooManyBucketsError, TooManyFeaturesError, TooManyRowsError
 
-CRITERIA = {"gini": 0, "entropy": 1, "log_loss": 1, "squared_error": 2}
 MAX_BUCKETS = 2**31
 MAX_ROWS = 2**31 - 1
 
@@ -117,11 +116,12 @@ class Plan:
         whole, rest = divmod(self.n_estimators, self.trees_per_top)
         return [self.trees_per_top] * whole + [rest] * (rest > 0)
 
-    def row_layout(self, record_bytes: int, weighted: bool) -> _core.RowLayout:
-        """How a row lies on disk."""
+    def row_layout(self, n_rows: int, record_bytes: int, weighted: bool) -> _core.RowLayout:
+        """How each of n_rows rows lies on disk."""
         n = self.n_classes
         target_bytes = 8 if n == 0 else 1 if n <= 2**8 else 2 if n <= 2**16 else 4
-        return _core.RowLayout(record_bytes, target_bytes, weighted, numbered=self.oob)
+        number_bytes = _core.row_number_bytes(n_rows) if self.oob else 0
+        return _core.RowLayout(record_bytes, target_bytes, weighted, number_bytes)
 
     def top_rules(self, share: float) -> _core.TreeRules:
         """The rules of a tree that is grown on this share of the rows it partitions."""
@@ -147,7 +147,7 @@ class Plan:
 
     def bottom_rules(self) -> _core.TreeRules:
         rules = _core.TreeRules()
-        rules.criterion = CRITERIA[self.criterion]
+        rules.criterion = self.criterion
         rules.n_classes = self.n_classes
         rules.max_features = self.max_features
         if self.max_depth is not None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from helpers import Inner, decode, goes_left
-from oldgrowth import RandomForestClassifier, RandomForestRegressor
+from oldgrowth import RandomForestClassifier, RandomForestRegressor, _core
 
 FLOATS = st.one_of(
     st.sampled_from(
@@ -91,3 +91,14 @@ def test_random_thresholds_fall_between_lowest_and_highest() -> None:
         cuts.append(decode(model.forest_).threshold)
     assert 0 <= min(cuts) < 0.1 and 0.9 < max(cuts) < 1
     assert np.mean(cuts) == pytest.approx(0.5, abs=0.1)
+
+
+def test_criteria_have_the_names_that_rules_take() -> None:
+    assert _core.criteria(classification=True) == ["gini", "entropy", "log_loss"]
+    assert _core.criteria(classification=False) == ["squared_error"]
+    rules = _core.TreeRules()
+    assert rules.criterion == "gini"
+    rules.criterion = "log_loss"
+    assert rules.criterion == "entropy"
+    with pytest.raises(ValueError, match="no such criterion"):
+        rules.criterion = "twoing"

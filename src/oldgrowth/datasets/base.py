@@ -144,7 +144,7 @@ class BatchBuilder:
             pa.concat_tables(self._carried, promote_options="permissive") if self._carried else None,
             join_odd(self._odd_texts),
         )
-        infinite, _ = _core.look_over(batch.x)
+        infinite, _ = _core.find_non_finite(batch.x)
         if infinite >= 0:
             row, column = divmod(infinite, batch.x.shape[1])
             name = column if names is None else names[column]

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .. import _core
 from ..checks import flag, is_real, is_whole, one_of, path_of, real, verbosity, whole
 from ..errors import ParameterError
 from ..messages.surface import in_words_of
@@ -170,10 +171,10 @@ PARAMETERS = (
     Parameter("n_estimators", "int", 100, "Number of trees.", _whole(1)),
     Parameter(
         "criterion", "str", "gini", '"gini", "entropy" or "log_loss" (the same as "entropy").',
-        _one_of("gini", "entropy", "log_loss"), tasks=("classification",),
+        _one_of(*_core.criteria(classification=True)), tasks=("classification",),
     ),
     Parameter(
-        "criterion", "str", "squared_error", '"squared_error".', _one_of("squared_error"), tasks=("regression",)
+        "criterion", "str", "squared_error", '"squared_error".', _one_of(*_core.criteria(classification=False)), tasks=("regression",)
     ),
     Parameter(
         "max_depth", "int | None", None,

@@ -314,7 +314,7 @@ class _Growing:
         oob.add(task.top, task.bucket, run, task.rows, all_votes())
 
 
-def _recut(bucket: LeafBucket, oob: OutOfBag) -> Iterator[tuple[RowPart, npt.NDArray[np.uint32]]]:
+def _recut(bucket: LeafBucket, oob: OutOfBag) -> Iterator[tuple[RowPart, npt.NDArray[np.uint64]]]:
     """The parts of a bucket, cut into ranges that votes are added up for."""
     for part, copies in bucket.parts():
         for some in oob.ranges(len(copies)):

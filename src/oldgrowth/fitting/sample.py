@@ -157,7 +157,7 @@ class _Found:
 
 # Called with how many rows and classes there are at least, what is known of values, if there are weights.
 Look = Callable[[int, int, _core.Profile, bool], None]
-_Chooser = Callable[[Chunk], npt.NDArray[np.uint32]]
+_Chooser = Callable[[Chunk], npt.NDArray[np.uint64]]
 
 
 def _chooser(rows: TrainingRows, plan: Plan) -> _Chooser:
@@ -167,8 +167,8 @@ def _chooser(rows: TrainingRows, plan: Plan) -> _Chooser:
     no_tops = n is not None and not (plan.subsets or plan.needs_top_trees(n))
     n_tops = 0 if no_tops else len(plan.trees_of_tops(2**62 if n is None else n))
 
-    def choose(chunk: Chunk) -> npt.NDArray[np.uint32]:
+    def choose(chunk: Chunk) -> npt.NDArray[np.uint64]:
         of = chunk.end if n is None else n
-        return _core.maybe_sampled(plan.top_sample, plan.seed, n_tops, chunk.first_row, chunk.rows, of)
+        return _core.candidate_rows(plan.top_sample, plan.seed, n_tops, chunk.first_row, chunk.rows, of)
 
     return choose

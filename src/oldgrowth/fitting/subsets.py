@@ -31,7 +31,7 @@ class SubsetStore:
     def sizes(self, top: int) -> npt.NDArray[np.int64]:
         return np.array([min(self._plan.top_sample, self._sampled.facts.n_rows)])
 
-    def numbers(self, top: int, bucket: int) -> npt.NDArray[np.uint32]:
+    def numbers(self, top: int, bucket: int) -> npt.NDArray[np.uint64]:
         return self._sampled.top_sample(self._plan, top)
 
     def load(self, top: int, bucket: int) -> _core.Bucket:
@@ -78,7 +78,7 @@ def _add_outside(
     votes: OobInMemory,
     x: npt.NDArray[np.float32],
     first: int,
-    samples: list[npt.NDArray[np.uint32]],
+    samples: list[npt.NDArray[np.uint64]],
     plan: Plan,
     forest: Forest,
 ) -> None:
@@ -87,9 +87,9 @@ def _add_outside(
     with forest.unchanged():  # `apply` checks the trees that are then read
         forest.apply(x, True, False, leaves)
         for tree, sample in enumerate(samples):
-            seen = sample[slice(*np.searchsorted(sample, (first, first + len(x))))]
+            edges = np.searchsorted(sample, np.array([first, first + len(x)], dtype=np.uint64))
             outside = np.ones(len(x), dtype=bool)
-            outside[seen - first] = False
+            outside[sample[slice(*edges)] - np.uint64(first)] = False
             nodes = forest.nodes[int(forest.node_start[tree]) + leaves[outside, tree]]
             if plan.classification:
                 table = forest.table.reshape(-1, plan.n_classes)

@@ -83,7 +83,7 @@ class Sizes:
             outputs=plan.n_classes or 1,
             record=widths.record,
             ranked=widths.ranked,
-            row=plan.row_layout(widths.record, weighted).row_bytes,
+            row=plan.row_layout(n_rows, widths.record, weighted).row_bytes,
             weighted=weighted,
             oob=plan.oob,
             in_arrays=rows.random_access,
@@ -100,7 +100,7 @@ class Sizes:
     @property
     def vote_row(self) -> int:
         """Votes out of bag for a row: sums, how many trees, its target and number."""
-        return 8 * self.outputs + 16
+        return 8 * self.outputs + 12 + _core.row_number_bytes(self.n_rows)
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class MemoryModel:
     @property
     def _fields(self) -> int:
         """A row taken apart: record, key, target, weight and number."""
-        return self.sizes.record + 20 + 8 * self.sizes.weighted
+        return self.sizes.record + 16 + 8 * self.sizes.weighted + 8 * self.sizes.oob
 
     def _block(self, rows: int) -> int:
         """The blocks that rows are read in: raw and taken apart."""
@@ -234,7 +234,7 @@ class MemoryModel:
         tree = _core.growing_bytes(rows, kind, self._rules, whole, self.mixed_leaves(rows))
         if self.sizes.oob:
             seen = plan.trees_per_top * rows // 8
-            tree = max(tree, 12 * rows + self._block(rows) + self._votes_at_work) + seen
+            tree = max(tree, 16 * rows + self._block(rows) + self._votes_at_work) + seen
         return held + max(made, trees_at_once * tree)
 
     def of_leaf(self, rows: int, most_keys: int = FEWEST_KEYS) -> int:

@@ -29,7 +29,7 @@ def as_float32(
     """
     with np.errstate(over="ignore"):
         rows = np.ascontiguousarray(x, dtype=np.float32)
-    infinite, missing = _core.look_over(rows)
+    infinite, missing = _core.find_non_finite(rows)
     if infinite >= 0:
         row, column = divmod(infinite, rows.shape[1])
         raise InfiniteValueError(int(numbers[row]), column if names is None else names[column])
@@ -94,7 +94,7 @@ class ArrayRows(TrainingRows):
             self._mapped.give_back()
             yield Chunk(first, x, self.targets[first:last], weights, last)
 
-    def take(self, rows: npt.NDArray[np.uint32]) -> Taken:
+    def take(self, rows: npt.NDArray[np.uint64]) -> Taken:
         places = rows if self.kept is None else self.kept[rows]
         x = np.ascontiguousarray(self._x[places], dtype=np.float32)
         self._mapped.give_back()
@@ -104,7 +104,7 @@ class ArrayRows(TrainingRows):
         return self.targets, self.weights
 
     def fingerprint(self) -> dict[str, Any]:
-        looked_at = np.unique(np.linspace(0, self.n_rows - 1, _LOOKED_AT).astype(np.uint32))
+        looked_at = np.unique(np.linspace(0, self.n_rows - 1, _LOOKED_AT).astype(np.uint64))
         x = self.take(looked_at).x
         return {
             "kind": "array",

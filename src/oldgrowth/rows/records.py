@@ -40,7 +40,7 @@ def encode(
 
 
 def decoded(
-    codec: _core.RowCodec, records: npt.NDArray[np.uint8], places: npt.NDArray[np.uint32]
+    codec: _core.RowCodec, records: npt.NDArray[np.uint8], places: npt.NDArray[np.uint32 | np.uint64]
 ) -> Iterator[npt.NDArray[np.float32]]:
     """The values of the records at these places, some rows at a time."""
     step = floats_at_a_time(len(codec.widths))

@@ -101,7 +101,7 @@ class TrainingRows(ABC):
     @abstractmethod
     def chunks(self, rows: int, start: Place) -> Iterator[Chunk]: ...
 
-    def take(self, rows: npt.NDArray[np.uint32]) -> Taken:
+    def take(self, rows: npt.NDArray[np.uint64]) -> Taken:
         """The rows of these numbers."""
         raise NotImplementedError
 

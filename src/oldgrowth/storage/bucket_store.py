@@ -22,12 +22,12 @@ _ROWS_AT_A_TIME = 65_536
 Router = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.uint32]]
 
 
-def unlike_first(parts: Iterable[npt.NDArray[np.uint8]], most: int) -> npt.NDArray[np.uint32]:
+def unlike_first(parts: Iterable[npt.NDArray[np.uint8]], most: int) -> npt.NDArray[np.uint64]:
     """The places of the first record and of those that differ from it, at most so many, ascending."""
-    found, first, at = [np.zeros(1, dtype=np.uint32)], None, 0
+    found, first, at = [np.zeros(1, dtype=np.uint64)], None, 0
     for records in parts:
         first = records[0] if first is None else first
-        found.append((at + np.flatnonzero((records != first).any(axis=1))[:most]).astype(np.uint32))
+        found.append((at + np.flatnonzero((records != first).any(axis=1))[:most]).astype(np.uint64))
         at, most = at + len(records), most - len(found[-1])
         if most == 0:
             break
@@ -38,7 +38,7 @@ class Buckets(Protocol):
     """What growing asks of a store."""
 
     def sizes(self, top: int) -> npt.NDArray[np.int64]: ...
-    def numbers(self, top: int, bucket: int) -> npt.NDArray[np.uint32]: ...
+    def numbers(self, top: int, bucket: int) -> npt.NDArray[np.uint32 | np.uint64]: ...
     def load(self, top: int, bucket: int) -> _core.Bucket: ...
     def only_leaf(self, top: int, bucket: int, rows: int) -> bool: ...
     def parts(self, top: int, bucket: int) -> Iterator[RowPart]: ...
@@ -96,11 +96,11 @@ class BucketStore(ABC):
         """The number of rows in each bucket."""
 
     @abstractmethod
-    def numbers(self, top: int, bucket: int) -> npt.NDArray[np.uint32]:
+    def numbers(self, top: int, bucket: int) -> npt.NDArray[np.uint32 | np.uint64]:
         """The numbers of a bucket's rows, ascending."""
 
     @abstractmethod
-    def load(self, top: int, bucket: int, places: npt.NDArray[np.uint32] | None = None) -> _core.Bucket:
+    def load(self, top: int, bucket: int, places: npt.NDArray[np.uint64] | None = None) -> _core.Bucket:
         """A bucket ready to grow on, or just the rows at these places in it, ascending."""
 
     @abstractmethod
@@ -120,7 +120,7 @@ class BucketStore(ABC):
         return deepest or len(self.unlike(top, bucket, 1)) == 1
 
     @abstractmethod
-    def unlike(self, top: int, bucket: int, most: int) -> npt.NDArray[np.uint32]:
+    def unlike(self, top: int, bucket: int, most: int) -> npt.NDArray[np.uint64]:
         """The place of a bucket's first row, and of the next rows, at most so many, that a tree could tell
         from it."""
 
@@ -158,7 +158,7 @@ class MemoryStore(BucketStore):
         )
         self._n_buckets = n_buckets
         self._buckets = {top: np.empty(n, dtype=np.uint32) for top in n_buckets}
-        self._order: dict[int, npt.NDArray[np.uint32]] = {}
+        self._order: dict[int, npt.NDArray[np.uint32 | np.uint64]] = {}
         self._start: dict[int, npt.NDArray[np.uint64]] = {}
 
     def begin_group(self) -> None:
@@ -193,11 +193,11 @@ class MemoryStore(BucketStore):
         start = self._start[top].astype(np.int64)
         return start[1:] - start[:-1]
 
-    def numbers(self, top: int, bucket: int) -> npt.NDArray[np.uint32]:
+    def numbers(self, top: int, bucket: int) -> npt.NDArray[np.uint32 | np.uint64]:
         start = self._start[top]
         return self._order[top][int(start[bucket]) : int(start[bucket + 1])]
 
-    def load(self, top: int, bucket: int, places: npt.NDArray[np.uint32] | None = None) -> _core.Bucket:
+    def load(self, top: int, bucket: int, places: npt.NDArray[np.uint64] | None = None) -> _core.Bucket:
         rows = self.numbers(top, bucket)
         if places is not None:
             rows = rows[places]
@@ -210,7 +210,7 @@ class MemoryStore(BucketStore):
             weights = None if self._weights is None else self._weights[part]
             yield RowPart(self._keys[part], self._targets[part], weights, part)
 
-    def unlike(self, top: int, bucket: int, most: int) -> npt.NDArray[np.uint32]:
+    def unlike(self, top: int, bucket: int, most: int) -> npt.NDArray[np.uint64]:
         rows = self.numbers(top, bucket)
         starts = range(0, len(rows), _ROWS_AT_A_TIME)
         return unlike_first((self._records[rows[at : at + _ROWS_AT_A_TIME]] for at in starts), most)

@@ -23,8 +23,8 @@ _TYPES = [np.dtype(name) for name in ("u1", "<i2", "<u2", "<f4")]
 
 @dataclass(frozen=True)
 class _Part:
-    """Rows from one chunk: targets, weights if there are any, row numbers, features. All of them are in
-    memory or, from `offset` on, in the file."""
+    """Rows from one chunk: targets, weights if there are any, the low 32 bits of row numbers, features. All
+    of them are in memory or, from `offset` on, in the file."""
 
     n_rows: int
     last_row: int
@@ -50,14 +50,14 @@ class KeptRows:
         self._parts: list[_Part] = []
         self._final: npt.NDArray[np.int64] | None = None
 
-    def add(self, chunk: Chunk, rows: npt.NDArray[np.uint32]) -> None:
+    def add(self, chunk: Chunk, rows: npt.NDArray[np.uint64]) -> None:
         """Keep these rows of a chunk."""
         if len(rows) == 0:
             return
-        places = (rows - np.uint32(chunk.first_row)).astype(np.intp)
+        places = (rows - np.uint64(chunk.first_row)).astype(np.intp)
         x = _narrowed(chunk.x[places])
         weights = [] if chunk.weights is None else [chunk.weights[places]]
-        arrays: list[npt.NDArray[Any]] = [chunk.targets[places], *weights, rows, x]
+        arrays: list[npt.NDArray[Any]] = [chunk.targets[places], *weights, rows.astype(np.uint32), x]
         data = np.concatenate([array.reshape(-1).view(np.uint8) for array in arrays])
         self._parts.append(_Part(len(rows), int(rows[-1]), chunk.weights is not None, x.dtype, data))
         self._in_memory += data.nbytes
@@ -77,11 +77,11 @@ class KeptRows:
         """Give the rows the final numbers of their classes, when they are taken."""
         self._final = final
 
-    def take(self, rows: npt.NDArray[np.uint32]) -> Iterator[Taken]:
+    def take(self, rows: npt.NDArray[np.uint64]) -> Iterator[Taken]:
         """These rows, ascending, some at a time."""
         done = 0
         for part in self._parts:
-            last = done + int(np.searchsorted(rows[done:], part.last_row, side="right"))
+            last = done + int(np.searchsorted(rows[done:], np.uint64(part.last_row), side="right"))
             wanted, done = rows[done:last], last
             if len(wanted):
                 yield self._taken(part, wanted)
@@ -126,7 +126,7 @@ class KeptRows:
 
     def _check(self, part: _Part, data: npt.NDArray[np.uint8], before: int, n_classes: int) -> None:
         targets, weights, rows, _ = np.split(data, part.edges)
-        numbers = rows.view(np.uint32).astype(np.int64)
+        numbers = _numbers(part, rows).astype(np.int64)
         target, weight = targets.view(np.float64), weights.view(np.float64)
         rising = numbers[0] > before and numbers[-1] == part.last_row and bool((np.diff(numbers) > 0).all())
         known = np.isfinite(target)
@@ -138,10 +138,11 @@ class KeptRows:
     def _bytes(self, part: _Part) -> int:
         return part.edges[-1] + part.n_rows * self._n_features * part.dtype.itemsize
 
-    def _taken(self, part: _Part, wanted: npt.NDArray[np.uint32]) -> Taken:
+    def _taken(self, part: _Part, wanted: npt.NDArray[np.uint64]) -> Taken:
         targets, weights, rows, x = np.split(self._data(part), part.edges)
-        places = np.searchsorted(rows.view(np.uint32), wanted)
-        if not np.array_equal(rows.view(np.uint32)[np.minimum(places, part.n_rows - 1)], wanted):
+        numbers = _numbers(part, rows)
+        places = np.searchsorted(numbers, wanted)
+        if not np.array_equal(numbers[np.minimum(places, part.n_rows - 1)], wanted):
             raise self._missing()
         target = targets.view(np.float64)[places]
         if self._final is not None:
@@ -162,6 +163,12 @@ class KeptRows:
 
     def _missing(self) -> Exception:
         return self._space.get().file(FILE).damaged(0, "a row of a top sample is not in it")
+
+
+def _numbers(part: _Part, low_bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
+    """Row numbers from their low 32 bits: none is as much as 2**32 below the last one."""
+    below_last = np.uint32(part.last_row % 2**32) - low_bits.view(np.uint32)
+    return np.uint64(part.last_row) - below_last.astype(np.uint64)
 
 
 def _narrowed(x: FloatsOrBytes) -> npt.NDArray[Any]:

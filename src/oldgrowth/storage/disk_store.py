@@ -162,7 +162,7 @@ class _Fields:
     keys: npt.NDArray[np.uint64]
     targets: npt.NDArray[np.float64]
     weights: npt.NDArray[np.float64] | None
-    numbers: npt.NDArray[np.uint32] | None
+    numbers: npt.NDArray[np.uint64] | None
 
     @staticmethod
     def room(layout: _core.RowLayout, n: int) -> _Fields:
@@ -171,7 +171,7 @@ class _Fields:
             np.empty(n, dtype=np.uint64),
             np.empty(n),
             np.empty(n) if layout.weighted else None,
-            np.empty(n, dtype=np.uint32) if layout.numbered else None,
+            np.empty(n, dtype=np.uint64) if layout.numbered else None,
         )
 
     def part(self, rows: slice | npt.NDArray[np.intp]) -> _Fields:
@@ -193,7 +193,7 @@ class DiskStore(BucketStore):
         self._codec = sampled.codec
         self._n_rows = sampled.facts.n_rows
         self._space = space
-        self._layout = plan.row_layout(sampled.codec.record_bytes, sampled.facts.weighted)
+        self._layout = plan.row_layout(self._n_rows, sampled.codec.record_bytes, sampled.facts.weighted)
         self._tops = {top: _TopFile(space.file(_name(top)), self._layout, n) for top, n in n_buckets.items()}
         self._spare: list[_Group] = []
         self._sequence = 0
@@ -252,11 +252,11 @@ class DiskStore(BucketStore):
     def sizes(self, top: int) -> npt.NDArray[np.int64]:
         return self._tops[top].sizes()
 
-    def numbers(self, top: int, bucket: int) -> npt.NDArray[np.uint32]:
+    def numbers(self, top: int, bucket: int) -> npt.NDArray[np.uint64]:
         numbers = [fields.numbers for _, fields in self._blocks(top, bucket)]
-        return np.concatenate([np.zeros(0, np.uint32), *numbers])  # type: ignore[arg-type]
+        return np.concatenate([np.zeros(0, np.uint64), *numbers])  # type: ignore[arg-type]
 
-    def load(self, top: int, bucket: int, places: npt.NDArray[np.uint32] | None = None) -> _core.Bucket:
+    def load(self, top: int, bucket: int, places: npt.NDArray[np.uint64] | None = None) -> _core.Bucket:
         n = sum(rows for _, rows in self._tops[top].extents(bucket)) if places is None else len(places)
         out = _Fields.room(self._layout, n)
         if places is None:
@@ -267,20 +267,21 @@ class DiskStore(BucketStore):
         source = _core.Rows(out.records, out.keys, out.targets, out.weights, self._plan.target_scale)
         return _core.make_bucket(self._codec, source, None, self._plan.classification)
 
-    def unlike(self, top: int, bucket: int, most: int) -> npt.NDArray[np.uint32]:
+    def unlike(self, top: int, bucket: int, most: int) -> npt.NDArray[np.uint64]:
         return unlike_first((fields.records for _, fields in self._blocks(top, bucket)), most)
 
     def parts(self, top: int, bucket: int) -> Iterator[RowPart]:
         for _, fields in self._blocks(top, bucket):
             yield RowPart(fields.keys, fields.targets, fields.weights, fields.numbers)
 
-    def _choose(self, top: int, bucket: int, places: npt.NDArray[np.uint32], out: _Fields) -> None:
+    def _choose(self, top: int, bucket: int, places: npt.NDArray[np.uint64], out: _Fields) -> None:
         seen = filled = 0
         for _, fields in self._blocks(top, bucket):
             rows = len(fields.keys)
-            here = places[np.searchsorted(places, seen) : np.searchsorted(places, seen + rows)]
+            first, last = np.searchsorted(places, np.array([seen, seen + rows], dtype=np.uint64))
+            here = places[first:last]
             _copy(
-                fields.part((here - np.uint32(seen)).astype(np.intp)),
+                fields.part((here - np.uint64(seen)).astype(np.intp)),
                 out.part(slice(filled, filled + len(here))),
             )
             seen, filled = seen + rows, filled + len(here)

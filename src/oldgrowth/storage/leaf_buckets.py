@@ -24,7 +24,7 @@ class RowPart:
     keys: npt.NDArray[np.uint64]
     targets: npt.NDArray[np.float64]
     weights: npt.NDArray[np.float64] | None
-    numbers: npt.NDArray[np.uint32] | None
+    numbers: npt.NDArray[np.uint32 | np.uint64] | None
 
 
 class Streamed(Protocol):
@@ -49,7 +49,7 @@ class LeafBucket:
         self._memory = memory
         self._noted: _NotedCopies | None = None
         if rows > memory.most_keys and self._too_many_keys():
-            self._noted = _NotedCopies(self._parts, -(-rows // memory.most_keys), memory.file())
+            self._noted = _NotedCopies(self._parts, rows, -(-rows // memory.most_keys), memory.file())
 
     def __enter__(self) -> LeafBucket:
         return self
@@ -58,7 +58,7 @@ class LeafBucket:
         if self._noted is not None:
             self._noted.close()
 
-    def parts(self) -> Iterator[tuple[RowPart, npt.NDArray[np.uint32]]]:
+    def parts(self) -> Iterator[tuple[RowPart, npt.NDArray[np.uint64]]]:
         if self._noted is not None:
             yield from self._noted.parts()
             return
@@ -82,8 +82,11 @@ class _NotedCopies:
     """Copies of more different rows than can be remembered at once: counted for one share of the keys after
     the other, and written down share by share."""
 
-    def __init__(self, parts: Callable[[], Iterator[RowPart]], n_shares: int, file: SpillFile) -> None:
+    def __init__(
+        self, parts: Callable[[], Iterator[RowPart]], rows: int, n_shares: int, file: SpillFile
+    ) -> None:
         self._parts, self._n_shares, self._file = parts, n_shares, file
+        self._dtype = np.dtype(f"u{_core.CopyCounter.count_bytes(rows, weighted=True)}")
         self._begin: list[int] = []
         for share in range(n_shares):
             self._begin.append(file.size)
@@ -91,16 +94,17 @@ class _NotedCopies:
             for part in parts():
                 mine = self._share_of(part.keys) == share
                 weights = None if part.weights is None else part.weights[mine]
-                file.append(counter.count(part.keys[mine], weights).view(np.uint8))
+                copies = counter.count(part.keys[mine], weights).astype(self._dtype)
+                file.append(copies.view(np.uint8))
 
-    def parts(self) -> Iterator[tuple[RowPart, npt.NDArray[np.uint32]]]:
+    def parts(self) -> Iterator[tuple[RowPart, npt.NDArray[np.uint64]]]:
         at = list(self._begin)
         for part in self._parts():
             shares = self._share_of(part.keys)
-            copies = np.empty(len(part.keys), dtype=np.uint32)
+            copies = np.empty(len(part.keys), dtype=np.uint64)
             for share in range(self._n_shares):
                 mine = np.flatnonzero(shares == share)
-                noted = np.empty(len(mine), dtype=np.uint32)
+                noted = np.empty(len(mine), dtype=self._dtype)
                 self._file.read(at[share], noted.view(np.uint8))
                 at[share] += noted.nbytes
                 copies[mine] = noted

@@ -27,11 +27,11 @@ class Sampled:
     end: Place
     trail: Trail  # of the first pass
 
-    def top_sample(self, plan: Plan, top: int) -> npt.NDArray[np.uint32]:
+    def top_sample(self, plan: Plan, top: int) -> npt.NDArray[np.uint64]:
         """The numbers of the rows that a top tree, or a tree on a subset, is grown on."""
         return _core.draw_sample(plan.top_sample, plan.seed, top, self.facts.n_rows)
 
-    def take(self, rows: npt.NDArray[np.uint32]) -> Iterator[Taken]:
+    def take(self, rows: npt.NDArray[np.uint64]) -> Iterator[Taken]:
         """Some rows of a top sample at a time."""
         if self.kept is not None:
             yield from self.kept.take(rows)

@@ -37,7 +37,7 @@ class Votes:
     """Sums over some trees for consecutive rows of a bucket, and how many of the trees did not see each; the
     rows' numbers in the data and their targets."""
 
-    numbers: npt.NDArray[np.uint32]
+    numbers: npt.NDArray[np.uint32 | np.uint64]
     targets: npt.NDArray[np.float64]
     sums: npt.NDArray[np.int64]
     trees: npt.NDArray[np.uint32]
@@ -73,7 +73,7 @@ class OutOfBag(ABC):
         self._outputs = plan.n_classes or 1
         self._scale = _UNIT / plan.target_scale
 
-    def votes(self, numbers: npt.NDArray[np.uint32], targets: npt.NDArray[np.float64]) -> Votes:
+    def votes(self, numbers: npt.NDArray[np.uint32 | np.uint64], targets: npt.NDArray[np.float64]) -> Votes:
         """Room for what trees say of these rows."""
         n, plan = len(numbers), self._plan
         sums, trees = np.zeros((n, self._outputs), dtype=np.int64), np.zeros(n, dtype=np.uint32)
@@ -136,7 +136,11 @@ class OobOnDisk(OutOfBag):
 
     def __init__(self, n_rows: int, plan: Plan, space: Workspace, most_bytes: int) -> None:
         super().__init__(n_rows, plan)
-        self._row_bytes = 8 * self._outputs + 16  # number, trees, target, sums
+        number = f"<u{_core.row_number_bytes(n_rows)}"
+        self._row = np.dtype(
+            [("number", number), ("trees", "<u4"), ("target", "<f8"), ("sums", "<i8", (self._outputs,))]
+        )
+        self._row_bytes = self._row.itemsize
         self.log = TaskLog(space, "oob.log")
         self._entries = EntryTable(self.log.entries())  # of an interrupted fit
         self.taken_up = self.log.size  # what lies before was written by another process
@@ -151,12 +155,12 @@ class OobOnDisk(OutOfBag):
         self._entries.append(self.log.append(top, bucket, trees.start, len(trees), packed, size))
 
     def _packed(self, votes: Votes) -> npt.NDArray[np.uint8]:
-        packed = np.empty((len(votes.trees), self._row_bytes), dtype=np.uint8)
-        packed[:, :4] = votes.numbers.view(np.uint8).reshape(-1, 4)
-        packed[:, 4:8] = votes.trees.view(np.uint8).reshape(-1, 4)
-        packed[:, 8:16] = votes.targets.view(np.uint8).reshape(-1, 8)
-        packed[:, 16:] = votes.sums.view(np.uint8).reshape(len(packed), -1)
-        return packed.reshape(-1)
+        packed = np.empty(len(votes.trees), dtype=self._row)
+        packed["number"] = votes.numbers
+        packed["trees"] = votes.trees
+        packed["target"] = votes.targets
+        packed["sums"] = votes.sums
+        return packed.view(np.uint8)
 
     def sync(self) -> None:
         self.log.sync()
@@ -170,7 +174,7 @@ class OobOnDisk(OutOfBag):
             votes += entry.size // self._row_bytes * entry.trees
         if votes != self._n_rows * self._plan.n_estimators:
             raise self.log.damaged(0, "votes of an earlier run are missing")
-        done = np.zeros(len(self._entries), dtype=np.uint32)  # rows of each entry that are added up
+        done = np.zeros(len(self._entries), dtype=np.int64)  # rows of each entry that are added up
         for first in range(0, self._n_rows, self._range):
             last = min(first + self._range, self._n_rows)
             sums = np.zeros((last - first, self._outputs), dtype=np.int64)
@@ -178,10 +182,10 @@ class OobOnDisk(OutOfBag):
             for i, entry in enumerate(self._entries):
                 for packed in self._rows_before(entry, int(done[i]), last):
                     done[i] += len(packed)
-                    places = _numbers(packed) - np.uint32(first)
-                    trees[places] += np.ascontiguousarray(packed[:, 4:8]).view(np.uint32)[:, 0]
-                    targets[places] = np.ascontiguousarray(packed[:, 8:16]).view(np.float64)[:, 0]
-                    sums[places] += np.ascontiguousarray(packed[:, 16:]).view(np.int64)
+                    places = packed["number"].astype(np.intp) - first
+                    trees[places] += packed["trees"]
+                    targets[places] = packed["target"]
+                    sums[places] += packed["sums"]
             yield OobRows(self._mean(sums, trees), targets, first, self._n_rows)
 
     def runs(self) -> set[Run]:
@@ -201,30 +205,25 @@ class OobOnDisk(OutOfBag):
         if entry.size % self._row_bytes:
             raise self.log.damaged(entry.offset, "these are no votes")
         for packed in self._parts(entry, 0):
-            rows = _numbers(packed).astype(np.int64)
-            trees = np.ascontiguousarray(packed[:, 4:8]).view(np.uint32)[:, 0]
+            rows = packed["number"].astype(np.int64)
             rising = rows[0] > before and bool((np.diff(rows) > 0).all()) and rows[-1] < self._n_rows
-            if not rising or trees.max() > entry.trees:
+            if not rising or packed["trees"].max() > entry.trees:
                 raise self.log.damaged(entry.offset, "these are no votes on its rows")
             before = int(rows[-1])
 
-    def _rows_before(self, entry: Entry, first: int, end: int) -> Iterator[npt.NDArray[np.uint8]]:
+    def _rows_before(self, entry: Entry, first: int, end: int) -> Iterator[npt.NDArray[np.void]]:
         """An entry's rows from its row `first` on whose numbers are below `end`, some at a time."""
         for packed in self._parts(entry, first):
-            below = int(np.searchsorted(_numbers(packed), end))
+            below = int(np.searchsorted(packed["number"].astype(np.int64), end))
             if below:
                 yield packed[:below]
             if below < len(packed):
                 return
 
-    def _parts(self, entry: Entry, first: int) -> Iterator[npt.NDArray[np.uint8]]:
+    def _parts(self, entry: Entry, first: int) -> Iterator[npt.NDArray[np.void]]:
         """An entry's rows from its row `first` on, some at a time."""
         n, step = entry.size // self._row_bytes, max(1, _READ_BYTES // self._row_bytes)
         for at in range(first, n, step):
-            packed = np.empty((min(step, n - at), self._row_bytes), dtype=np.uint8)
-            self.log.read(entry.offset + at * self._row_bytes, packed.reshape(-1))
+            packed = np.empty(min(step, n - at), dtype=self._row)
+            self.log.read(entry.offset + at * self._row_bytes, packed.view(np.uint8))
             yield packed
-
-
-def _numbers(packed: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
-    return np.ascontiguousarray(packed[:, :4]).view(np.uint32)[:, 0]

@@ -1,0 +1,131 @@
+// What all criteria for classes share: the weight of each class, in a node and on the left of a split.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "grow/targets.hpp"
+
+namespace oldgrowth {
+
+// With `counts`, payloads carry small whole weights and all sums are integers; otherwise weights are looked up.
+template <bool counts>
+class ClassTotals {
+ public:
+  static constexpr bool kCounts = counts;
+  static constexpr bool kClassification = true;
+  static constexpr bool kCountedSearch = false;
+  struct WeightedBin {
+    double weight;
+    std::uint32_t rows;
+  };
+  using Bin = std::conditional_t<counts, std::uint64_t, WeightedBin>;  // counted: rows << 32 | weight
+  using Sum = std::conditional_t<counts, std::int64_t, double>;
+
+  explicit ClassTotals(std::uint32_t n_classes)
+      : counted_(counts ? n_classes : 0), total_(n_classes), left_(n_classes) {}
+
+  void use(const Targets& targets) { targets_ = &targets; }
+  std::size_t bins_per_code() const { return total_.size(); }
+
+  void clear() {
+    std::fill(counted_.begin(), counted_.end(), 0);
+    if constexpr (!counts) std::fill(total_.begin(), total_.end(), 0.0);
+    weight_ = 0;
+    whole_ = true;
+  }
+  void add(std::uint32_t payload) {
+    if constexpr (counts) {
+      counted_[class_of(payload)] += (1ULL << 32) | (payload & kWeightMask);
+    } else {
+      const double w = weight_of(payload);
+      total_[class_of(payload)] += w;
+      weight_ += w;
+      whole_ = whole_ && w == std::floor(w);
+    }
+  }
+  void close() {
+    present_.clear();
+    if constexpr (counts)
+      for (std::size_t k = 0; k < counted_.size(); ++k) weight_ += total_[k] = sum_of(counted_[k]);
+    for (std::uint32_t k = 0; k < total_.size(); ++k)
+      if (total_[k] > 0) present_.push_back(k);
+  }
+  bool pure() const { return present_.size() <= 1; }
+  double weight() const { return static_cast<double>(weight_); }
+  double left_weight() const { return static_cast<double>(left_weight_); }
+
+  void all_right() {
+    std::fill(left_.begin(), left_.end(), Sum{0});
+    left_weight_ = 0;
+  }
+  void move(std::uint32_t payload) { move_class(class_of(payload), weight_of(payload)); }
+  void move(const Bin* bins) {
+    left_weight_ = 0;
+    for (std::size_t k = 0; k < total_.size(); ++k) left_weight_ += left_[k] += sum_of(bins[k]);
+  }
+
+  void fill(Bin* bins, std::uint32_t payload) const {
+    Bin& bin = bins[class_of(payload)];
+    if constexpr (counts) {
+      bin += (1ULL << 32) | (payload & kWeightMask);
+    } else {
+      bin.weight += weight_of(payload);
+      ++bin.rows;
+    }
+  }
+  static void merge(Bin& to, const Bin& from) {
+    if constexpr (counts) {
+      to += from;
+    } else {
+      to.weight += from.weight;
+      to.rows += from.rows;
+    }
+  }
+  static std::uint32_t rows(const Bin* bins, std::size_t n) {
+    std::uint64_t rows = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+      if constexpr (counts)
+        rows += bins[k];
+      else
+        rows += static_cast<std::uint64_t>(bins[k].rows) << 32;
+    }
+    return static_cast<std::uint32_t>(rows >> 32);
+  }
+
+  // For leaves.
+  std::uint32_t only_class() const { return present_.front(); }
+  std::size_t n_classes() const { return total_.size(); }
+  double total(std::size_t k) const { return static_cast<double>(total_[k]); }
+  double share(std::size_t k) const { return static_cast<double>(total_[k]) / weight(); }
+
+ protected:
+  std::uint32_t class_of(std::uint32_t payload) const {
+    return counts ? payload >> kWeightBits : targets_->classes[payload];
+  }
+  Sum weight_of(std::uint32_t payload) const {
+    if constexpr (counts)
+      return payload & kWeightMask;
+    else
+      return targets_->weights[payload];
+  }
+  void move_class(std::uint32_t k, Sum w) {
+    left_[k] += w;
+    left_weight_ += w;
+  }
+  static double sum_of(const WeightedBin& bin) { return bin.weight; }
+  static std::int64_t sum_of(std::uint64_t bin) { return static_cast<std::uint32_t>(bin); }
+
+  const Targets* targets_ = nullptr;
+  std::vector<std::uint64_t> counted_;  // of the node: rows << 32 | weight, by class
+  std::vector<Sum> total_, left_;
+  std::vector<std::uint32_t> present_;  // the classes of this node
+  Sum weight_ = 0, left_weight_ = 0;
+  bool whole_ = true;  // all weights that were looked up are whole numbers
+};
+
+}  // namespace oldgrowth

@@ -1,0 +1,19 @@
+// The first levels of a tree for sixteen rows at a time: nearly all rows go through them, so comparing each row
+// with each of their nodes costs less than walking.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "predict/open_tree.hpp"
+
+namespace oldgrowth {
+
+// Whether this machine can do it.
+bool has_first_levels();
+
+// The node that each of n rows has reached after the first levels, or its leaf before that. No value may be NaN.
+// There is room for kBlock.
+void skip_first_levels(const OpenNode* open, const float* columns, std::size_t n, std::uint32_t* at);
+
+}  // namespace oldgrowth

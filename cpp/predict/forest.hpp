@@ -1,0 +1,112 @@
+// The finished forest as flat arrays that somebody else owns (numpy, or a mapped file), checked before
+// the first use so that nothing read from them can lead outside.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/node.hpp"
+#include "predict/mapped_file.hpp"
+
+namespace oldgrowth {
+
+class TreeChecks;
+
+struct Forest {
+  std::uint32_t n_features = 0;
+  std::uint32_t n_classes = 0;  // 0: regression
+  std::span<const Node> top_nodes;
+  std::span<const std::uint64_t> top_start;     // per top tree, and one past: its first node
+  std::span<const std::uint64_t> bucket_start;  // per top tree, and one past: its first bucket
+  std::span<const std::uint64_t> trees_of_top;  // per top tree: bottom trees in each of its buckets
+  std::span<const std::uint64_t> bottom_start;  // per top tree, and one past: its first bottom tree
+  std::span<const Node> nodes;
+  std::span<const std::uint64_t> node_start;   // per bottom tree, and one past: its first node
+  std::span<const std::uint64_t> table_start;  // per bottom tree, and one past: its first table row
+  std::span<const float> table;                // shares of each class in a mixed leaf
+  std::span<const std::uint32_t> tree_crc;     // per bottom tree: CRC-32C of its nodes and table rows
+  const TreeChecks* checks = nullptr;          // of bottom trees, each checked when it is used
+  // The files that nodes and table are mapped from, if they are: what they hold may change at any time, and lead
+  // anywhere. All other arrays are in memory of our own.
+  std::span<const MappedFile* const> files{};
+
+  std::size_t n_tops() const { return trees_of_top.size(); }
+  std::size_t outputs() const { return n_classes == 0 ? 1 : n_classes; }
+};
+
+// Empty if everything but the bottom trees is valid, else which array is not, a colon, and what is wrong: all that is
+// looked at to find a bottom tree.
+std::string check_frame(const Forest& forest);
+
+// Whether a bottom tree has its checksum.
+bool has_checksum(const Forest& forest, std::size_t bottom);
+
+// Whether a bottom tree has its checksum and each of its nodes is reached exactly once.
+bool check_tree(const Forest& forest, std::size_t bottom);
+
+// Single trees that another process wrote to disk. The depth of each bucket of a top tree, or nothing if it is no tree
+// whose leaves are buckets, each exactly once.
+std::vector<std::uint32_t> depths_of_buckets(std::span<const Node> nodes, std::uint32_t n_features);
+
+// Whether each node of a bottom tree is reached exactly once, and no leaf names a class or table row that there is not.
+bool check_bottom_tree(std::span<const Node> nodes, std::uint32_t n_features, std::uint32_t n_classes,
+                       std::uint64_t table_rows);
+
+struct DamagedTree : std::runtime_error {
+  explicit DamagedTree(std::size_t bottom) : runtime_error("bottom tree " + std::to_string(bottom) + " is damaged") {}
+};
+
+struct ChangingFile : std::runtime_error {
+  ChangingFile() : runtime_error("the file keeps changing") {}
+};
+
+// Which bottom trees were checked: each is when it is first used, by whichever thread, and again when its bytes may be
+// others since. What was found holds for an epoch, which ends when a file changes.
+class TreeChecks {
+ public:
+  using Epoch = std::uint32_t;
+
+  explicit TreeChecks(std::size_t n_bottom) : checked_(n_bottom) {}
+
+  // The epoch that lasts, or kNone: nothing that is found now holds later.
+  Epoch begin(const Forest& forest) const;
+  // Whether it still lasts; else another begins with the next call of `begin`.
+  bool lasts(const Forest& forest) const;
+
+  // Throws DamagedTree unless the tree is valid.
+  void ensure(const Forest& forest, std::size_t bottom, Epoch epoch) const {
+    const Epoch checked = checked_[bottom].load(std::memory_order_relaxed);
+    if (checked == epoch && epoch != kNone) return;
+    // The same checksum as before, the same tree: it need not be walked through again.
+    if (checked == kNone ? !check_tree(forest, bottom) : !has_checksum(forest, bottom)) throw DamagedTree(bottom);
+    checked_[bottom].store(epoch == kNone ? kReadAgain : epoch, std::memory_order_relaxed);
+  }
+
+  // Trees that were checked are read from their file again.
+  void forget(std::size_t first, std::size_t n) const {
+    for (std::size_t b = first; b < first + n; ++b)
+      if (checked_[b].load(std::memory_order_relaxed) != kNone)
+        checked_[b].store(kReadAgain, std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr Epoch kNone = 0, kReadAgain = 1;
+  mutable std::vector<std::atomic<Epoch>> checked_;
+  mutable std::mutex mutex_;
+  mutable std::vector<FileStamp> stamps_;
+  mutable bool settled_ = false;  // a change after the stamps were taken would show in them
+  mutable Epoch epoch_ = 2;
+};
+
+// Calls work(epoch), which reads bottom trees, and calls it again if a file of the forest changed meanwhile. Throws
+// DamagedTree, LostPages or ChangingFile if the files no longer hold the forest.
+void while_unchanged(const Forest& forest, const std::function<void(TreeChecks::Epoch)>& work);
+
+}  // namespace oldgrowth

@@ -1,0 +1,28 @@
+// Which leaf a row reaches: buckets of a top tree, leaves of a bottom tree.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/node.hpp"
+
+namespace oldgrowth {
+
+// Rows that go through trees together: the i-th is rows[i] * stride floats from x (i * stride without `rows`).
+struct RowList {
+  const float* x;
+  std::size_t stride;
+  const std::uint32_t* rows;
+  std::size_t n;
+  bool may_miss;  // there are NaN among the values
+};
+
+// The leaf of each row: its index in `nodes`. With `last`, the last of the nodes, these may change at any time:
+// whatever they hold, walks stay in them and end, if at a leaf or not.
+void find_leaves(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* leaves,
+                 const Node* last = nullptr);
+
+// The bucket of each row in a top tree.
+void route(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* buckets);
+
+}  // namespace oldgrowth

@@ -1,0 +1,34 @@
+// Checksums, the heap, and the limits of the node format.
+#include "base/crc32c.hpp"
+#include "base/heap.hpp"
+#include "base/node.hpp"
+#include "python/arrays.hpp"
+
+namespace oldgrowth {
+
+using namespace nb::literals;
+
+void bind_base(nb::module_& m) {
+  m.def(
+      "crc32c",
+      [](In1<std::uint8_t> bytes, std::uint32_t crc) {
+        nb::gil_scoped_release release;
+        return crc32c(bytes.data(), bytes.shape(0), crc);
+      },
+      "bytes"_a, "crc"_a = 0, "The checksum of these bytes after those that gave `crc`.");
+  m.def("release_memory", &release_memory, "Give memory that is free back to the system.");
+  m.def("return_memory_when_freed", &return_memory_when_freed,
+        "From now on large blocks go back to the system as soon as they are freed, and threads share a few heaps for "
+        "small ones. By default each thread keeps tens of megabytes for itself.");
+  m.def(
+      "max_bucket_rows", [](std::uint32_t n_features) { return NodeFormat(n_features).max_offset() / 2; },
+      "n_features"_a, "The most rows that a tree can give a leaf each.");
+  m.def(
+      "right_shift", [](std::uint32_t n_features) { return NodeFormat(n_features).right_shift(); }, "n_features"_a,
+      "Where in a node the offset of its right child begins.");
+  m.attr("MAX_FEATURES") = kMaxFeatures;
+  m.attr("LEAF_BIT") = kLeafBit;
+  m.attr("MIXED_BIT") = kMixedBit;
+}
+
+}  // namespace oldgrowth

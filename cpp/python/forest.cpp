@@ -1,0 +1,180 @@
+// Forests and the files that they are mapped from.
+#include "predict/forest.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <cerrno>
+#include <memory>
+#include <system_error>
+
+#include "predict/mapped_file.hpp"
+#include "predict/predict.hpp"
+#include "predict/route.hpp"
+#include "python/arrays.hpp"
+
+namespace oldgrowth {
+
+using namespace nb::literals;
+
+namespace {
+
+// The arrays a forest lies in, kept alive with it.
+struct OwnedForest {
+  In1<std::uint64_t> top_nodes, top_start, bucket_start, trees_of_top, bottom_start, nodes, node_start, table_start;
+  In1<float> table;
+  In1<std::uint32_t> tree_crc;
+  nb::list held_files;
+  Forest forest;
+  std::unique_ptr<TreeChecks> checks;
+  std::vector<const MappedFile*> files;
+
+  void check(std::size_t first, std::size_t last) const {
+    while_unchanged(forest, [&](TreeChecks::Epoch epoch) {
+      for (std::size_t b = first; b < last; ++b) checks->ensure(forest, b, epoch);
+    });
+  }
+};
+
+void bind_mapped_file(nb::module_& m) {
+  nb::class_<MappedFile>(m, "MappedFile", "A file that is mapped to be read, and may change or end meanwhile.")
+      .def(
+          "__init__",
+          [](MappedFile* self, int fd) {
+            try {
+              new (self) MappedFile(fd);
+            } catch (const std::system_error& error) {
+              errno = error.code().value();
+              PyErr_SetFromErrno(PyExc_OSError);
+              throw nb::python_error();
+            }
+          },
+          "fd"_a)
+      .def_prop_ro("size", &MappedFile::size)
+      .def_prop_ro("lost", &MappedFile::lost, "Whether a page could not be read any more.")
+      .def_prop_ro(
+          "stamp",
+          [](const MappedFile& self) {
+            const FileStamp stamp = self.stamp();
+            return nb::make_tuple(stamp.size, stamp.modified, stamp.changed);
+          },
+          "Size and times of the file now.")
+      .def_prop_ro(
+          "bytes",
+          [](nb::handle self) {
+            const auto& file = nb::cast<const MappedFile&>(self);
+            return nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>>(file.data(), {file.size()}, self);
+          },
+          "All of the file, as it is now.")
+      .def(
+          "evict",
+          [](const MappedFile& self, nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu> part) {
+            self.evict(part.data(), part.nbytes());
+          },
+          "part"_a, "Free the memory of an array of these bytes; of any other array nothing.");
+  m.def("guard_mappings", &guard_mappings,
+        "Make sure that reading a file that was truncated does not end the process.");
+}
+
+}  // namespace
+
+void bind_forest(nb::module_& m) {
+  bind_mapped_file(m);
+  m.def(
+      "route",
+      [](In1<std::uint64_t> nodes, const InRows& x) {
+        require(nodes.shape(0) > 0, "a top tree without nodes");
+        const NodeFormat format(static_cast<std::uint32_t>(x.shape(1)));
+        std::vector<std::uint32_t> buckets(x.shape(0));
+        as_floats(x, [&](std::size_t first, const float* rows, std::size_t n) {
+          route(format, nodes.data(), {rows, x.shape(1), nullptr, n, !are_bytes(x)}, buckets.data() + first);
+        });
+        return to_numpy(std::move(buckets));
+      },
+      "nodes"_a, "x"_a);
+  m.def(
+      "depths_of_buckets",
+      [](In1<std::uint64_t> nodes, std::uint32_t n_features) {
+        require(n_features > 0 && n_features <= kMaxFeatures, "number of features");
+        return to_numpy(depths_of_buckets(span_of(nodes), n_features));
+      },
+      "nodes"_a, "n_features"_a, "The depth of each bucket of a top tree; nothing if these nodes are none.");
+  m.def(
+      "check_bottom_tree",
+      [](In1<std::uint64_t> nodes, std::uint32_t n_features, std::uint32_t n_classes, std::uint64_t table_rows) {
+        require(n_features > 0 && n_features <= kMaxFeatures, "number of features");
+        nb::gil_scoped_release release;
+        return check_bottom_tree(span_of(nodes), n_features, n_classes, table_rows);
+      },
+      "nodes"_a, "n_features"_a, "n_classes"_a, "table_rows"_a, "Whether nothing in a bottom tree leads outside.");
+  nb::exception<DamagedTree>(m, "DamagedTreeError", PyExc_ValueError);
+  nb::exception<LostPages>(m, "LostPagesError", PyExc_ValueError);
+  nb::exception<ChangingFile>(m, "ChangingFileError", PyExc_ValueError);
+  nb::class_<OwnedForest>(m, "Forest", "A forest in flat arrays, whose trees are checked when they are first used.")
+      .def(
+          "__init__",
+          [](OwnedForest* self, std::uint32_t n_features, std::uint32_t n_classes, In1<std::uint64_t> top_nodes,
+             In1<std::uint64_t> top_start, In1<std::uint64_t> bucket_start, In1<std::uint64_t> trees_of_top,
+             In1<std::uint64_t> bottom_start, In1<std::uint64_t> nodes, In1<std::uint64_t> node_start,
+             In1<std::uint64_t> table_start, In1<float> table, In1<std::uint32_t> tree_crc, nb::list files) {
+            const Forest forest{n_features,
+                                n_classes,
+                                span_of(top_nodes),
+                                span_of(top_start),
+                                span_of(bucket_start),
+                                span_of(trees_of_top),
+                                span_of(bottom_start),
+                                span_of(nodes),
+                                span_of(node_start),
+                                span_of(table_start),
+                                span_of(table),
+                                span_of(tree_crc)};
+            const std::string wrong = check_frame(forest);
+            if (!wrong.empty()) throw nb::value_error(wrong.c_str());
+            new (self) OwnedForest{top_nodes,  top_start,   bucket_start, trees_of_top, bottom_start, nodes,
+                                   node_start, table_start, table,        tree_crc,     files,        forest};
+            self->checks = std::make_unique<TreeChecks>(forest.tree_crc.size());
+            for (nb::handle file : files) self->files.push_back(nb::cast<const MappedFile*>(file));
+            self->forest.checks = self->checks.get();
+            self->forest.files = self->files;
+          },
+          "n_features"_a, "n_classes"_a, "top_nodes"_a, "top_start"_a, "bucket_start"_a, "trees_of_top"_a,
+          "bottom_start"_a, "nodes"_a, "node_start"_a, "table_start"_a, "table"_a, "tree_crc"_a, "files"_a)
+      .def(
+          "check",
+          [](const OwnedForest& self) {
+            nb::gil_scoped_release release;
+            if (!self.files.empty()) self.checks->forget(0, self.forest.tree_crc.size());
+            self.check(0, self.forest.tree_crc.size());
+          },
+          "Check all trees: of a mapped forest again, else those that were not used yet.")
+      .def(
+          "prediction_bytes",
+          [](const OwnedForest& self, bool evict) {
+            const PredictionBytes bytes = prediction_bytes(self.forest, evict);
+            return nb::make_tuple(bytes.row, bytes.thread);
+          },
+          "evict"_a, "What a thread takes while it predicts: for each row, and beside that.")
+      .def(
+          "predict_sums",
+          [](const OwnedForest& self, In2<float> x, bool may_miss, bool hard, bool evict, Out2<double> sums) {
+            require(x.shape(1) == self.forest.n_features && sums.shape(0) == x.shape(0) &&
+                        sums.shape(1) == self.forest.outputs(),
+                    "arrays of other shapes");
+            nb::gil_scoped_release release;
+            predict_sums(self.forest, {x.data(), x.shape(0), may_miss, evict}, hard, sums.data());
+          },
+          "x"_a, "may_miss"_a, "hard"_a, "evict"_a, "sums"_a)
+      .def(
+          "apply",
+          [](const OwnedForest& self, In2<float> x, bool may_miss, bool evict, Out2<std::int64_t> leaves) {
+            std::size_t trees = 0;
+            for (const std::uint64_t t : self.forest.trees_of_top) trees += t;
+            require(x.shape(1) == self.forest.n_features && leaves.shape(0) == x.shape(0) && leaves.shape(1) == trees,
+                    "arrays of other shapes");
+            nb::gil_scoped_release release;
+            apply(self.forest, {x.data(), x.shape(0), may_miss, evict}, leaves.data());
+          },
+          "x"_a, "may_miss"_a, "evict"_a, "leaves"_a);
+}
+
+}  // namespace oldgrowth

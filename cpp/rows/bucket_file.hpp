@@ -1,0 +1,82 @@
+// The blocks that buckets consist of on disk. A block holds rows of one bucket that were distributed
+// together: a header and then the rows, each as the codec's record followed by what else belongs to it.
+// docs/formats.md describes the bytes; they are read and written here alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "rows/row_index.hpp"
+
+namespace oldgrowth {
+
+// A row is record | key (8) | target (8, or 1, 2 or 4 for class numbers) | weight (8, if any) | number (4 or 8, if
+// any).
+struct RowLayout {
+  std::size_t record_bytes = 0;
+  std::size_t target_bytes = 8;  // 8: a value; less: a class number
+  bool weighted = false;
+  std::size_t number_bytes = 0;  // 0: rows have no numbers
+
+  std::size_t key_at() const { return record_bytes; }
+  std::size_t target_at() const { return key_at() + 8; }
+  std::size_t weight_at() const { return target_at() + target_bytes; }
+  std::size_t number_at() const { return weight_at() + (weighted ? 8 : 0); }
+  std::size_t row_bytes() const { return number_at() + number_bytes; }
+};
+
+// Bytes that hold the number of each of so many rows.
+constexpr std::size_t row_number_bytes(std::uint64_t rows) { return fits_32_bits(rows) ? 4 : 8; }
+
+struct BlockHeader {
+  std::uint32_t magic;
+  std::uint32_t crc;  // of the rest of the header and of the rows
+  std::uint64_t owner;
+  std::uint64_t sequence;  // blocks of an owner in the order of their rows
+  std::uint32_t rows;
+  std::uint32_t row_bytes;
+};
+static_assert(sizeof(BlockHeader) == 32);
+
+inline constexpr std::uint32_t kBlockMagic = 0x4b42474f;  // "OGBK"
+
+// The fields of rows as separate arrays; weights and numbers may be null.
+struct RowFields {
+  std::uint8_t* records;
+  std::uint64_t* keys;
+  double* targets;
+  double* weights;
+  std::uint64_t* numbers;
+};
+
+// Writes what follows the record of each of `n` rows; records are already in place.
+void pack_fields(const RowLayout& layout, std::size_t n, const std::uint64_t* keys, const double* targets,
+                 const double* weights, std::uint64_t first_number, std::uint8_t* rows);
+
+// One block of the rows order[0..n) at `out`; returns its size.
+std::size_t write_block(const RowLayout& layout, const std::uint8_t* rows, const std::uint32_t* order, std::size_t n,
+                        std::uint64_t owner, std::uint64_t sequence, std::uint8_t* out);
+
+// Rows of some buckets: those of bucket b are order[start[b]..start[b + 1]), and its block belongs to owners[b].
+struct GroupedRows {
+  std::span<const std::uint8_t> rows;
+  std::span<const std::uint32_t> order;
+  std::span<const std::uint64_t> start, owners;
+};
+
+// A block for each bucket that has rows, one after the other at `out`; returns the size of all. Throws
+// std::invalid_argument if anything is out of range.
+std::size_t write_blocks(const RowLayout& layout, const GroupedRows& grouped, std::uint64_t sequence,
+                         std::span<std::uint8_t> out);
+
+enum class BlockError { none, header, checksum };
+
+// Whether the block at `bytes` is whole and is the one expected.
+BlockError check_block(const std::uint8_t* bytes, std::size_t size, std::uint64_t owner, std::size_t rows,
+                       std::size_t row_bytes);
+
+// Takes the rows apart.
+void unpack_rows(const RowLayout& layout, const std::uint8_t* rows, std::size_t n, const RowFields& out);
+
+}  // namespace oldgrowth
