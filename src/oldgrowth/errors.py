@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -114,6 +115,18 @@ class ModelFileError(OldgrowthError):
     """A file that a forest cannot be read from."""
 
 
+class UnreadableModelFileError(ModelFileError, OSError):
+    """The system does not let us read a file; `errno` is the system's word for why."""
+
+    def __init__(self, path: str | Path, error: OSError) -> None:
+        super().__init__(f"{path} could not be read: {error.strerror}.")
+        self.errno = error.errno
+
+
+class MissingModelFileError(UnreadableModelFileError, FileNotFoundError):
+    """There is no file of this name."""
+
+
 class NotAModelFileError(ModelFileError):
     """The file is something else."""
 
@@ -165,6 +178,16 @@ class OutputError(OldgrowthError, OSError):
         super().__init__(
             f"{path} is {kind}, and only regular files are replaced. Choose the name of a file to write."
         )
+
+
+class UnwritableFileError(OldgrowthError, OSError):
+    """The system does not let us write a file; `errno` is the system's word for why."""
+
+    def __init__(self, path: str | Path, error: OSError) -> None:
+        missing = error.errno == errno.ENOENT
+        why = f"the directory {Path(path).parent} does not exist" if missing else error.strerror
+        super().__init__(f"{path} could not be written: {why}. A file that was there before is unchanged.")
+        self.errno = error.errno
 
 
 class UnsavableError(OldgrowthError):

@@ -87,7 +87,7 @@ def test_a_picture_that_cannot_be_written_leaves_the_old_one(
     monkeypatch.setattr(os, "fsync", full)
     (here / "map.png").write_bytes(b"something old")
     assert run([*SMALL, "--output", "map.png"]) == 1
-    assert capsys.readouterr().err.endswith("oldgrowth: [Errno 28] No space left on device: 'map.png'\n")
+    assert "oldgrowth: map.png could not be written: No space left" in capsys.readouterr().err
     assert [path.name for path in here.iterdir()] == ["map.png"]
     assert (here / "map.png").read_bytes() == b"something old"
 

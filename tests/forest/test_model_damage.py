@@ -157,10 +157,15 @@ def test_another_file_is_not_ours(content: bytes, path: Path) -> None:
 
 
 def test_a_missing_file_and_a_directory_are_named(path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"forest\.og"):
-        oldgrowth.load(path)
-    with pytest.raises(OSError, match="irectory"):
+    for missing in (path, path.parent / "no" / "such.og"):
+        with pytest.raises(errors.MissingModelFileError, match=f"{missing} could not be read: No such"):
+            oldgrowth.load(missing)
+    assert issubclass(errors.MissingModelFileError, FileNotFoundError)
+    with pytest.raises(errors.UnreadableModelFileError, match=f"{path.parent} could not be read: Is a dir"):
         oldgrowth.load(path.parent)
+    (path.parent / "loop.og").symlink_to("loop.og")
+    with pytest.raises(errors.UnreadableModelFileError, match="Too many levels of symbolic links"):
+        oldgrowth.load(path.parent / "loop.og")
 
 
 @pytest.mark.parametrize("field", range(4))

@@ -176,7 +176,7 @@ def test_a_failed_write_leaves_nothing_behind(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, fails, full)
-    with pytest.raises(OSError, match=r"No space left on device: '.*forest\.og'"):
+    with pytest.raises(errors.UnwritableFileError, match=r"forest\.og could not be written: No space"):
         model.save(path)
     assert [p.name for p in path.parent.iterdir()] == ["forest.og"]
     assert path.read_bytes() == b"something old"

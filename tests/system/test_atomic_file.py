@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import oldgrowth
-from oldgrowth.errors import OutputError, ParameterError
+from oldgrowth.errors import OutputError, ParameterError, UnwritableFileError
 from oldgrowth.system.atomic_file import new_file
 
 
@@ -54,6 +55,17 @@ def test_only_regular_files_are_replaced(kind: str, linked: bool, tmp_path: Path
     after = os.lstat(path)
     assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
     assert {p.name for p in tmp_path.iterdir()} <= {"there", "link"}
+
+
+def test_where_nothing_can_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for name, why in (("no/such/f.og", "the directory .*no/such does not exist"), ("file/f.og", "Not a dir")):
+        with pytest.raises(UnwritableFileError, match=f"{name} could not be written: {why}") as caught:
+            model().save(tmp_path / name)
+        assert caught.value.errno in (errno.ENOENT, errno.ENOTDIR)
+    (tmp_path / "loop.og").symlink_to("loop.og")
+    with pytest.raises(OutputError, match=r"loop\.og is a symbolic link that leads back to itself"):
+        model().save(tmp_path / "loop.og")
 
 
 def test_force_does_not_replace_a_device(tmp_path: Path) -> None:

@@ -322,6 +322,22 @@ TRIALS = [
         make=lambda: np.save("y.npy", np.array([1, "a"] * 20, dtype=object), allow_pickle=True),
         target="y.npy",
     ),
+    refused(
+        "a list as the target of a frame",
+        frame(),
+        errors.ParameterError,
+        "target=<list of 40 values>",
+        "as a column",
+        target=Y.tolist(),
+    ),
+    refused(
+        "a target of polars' objects",
+        pl.DataFrame({"a": X[:, 0], "y": pl.Series([1, "a"] * 20, dtype=pl.Object)}),
+        errors.ColumnTypeError,
+        "'y'",
+        "Object of polars",
+        target="y",
+    ),
     *(
         refused(
             f"{role} by a number that is no name",

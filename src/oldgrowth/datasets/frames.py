@@ -134,6 +134,9 @@ def polars_schema(empty: Any) -> pa.Schema:
     """The Arrow types of the columns of a polars frame without rows; one may have none."""
     fields = []
     for column in empty.iter_columns():
+        if str(column.dtype) == "Object":  # addresses, for Arrow
+            fields.append(unusable(column.name, "Object of polars"))
+            continue
         try:
             fields.append(pa.field(column.name, column.to_arrow().type))
         except Exception:  # noqa: BLE001 - errors of polars and panics of its engine: the type is not Arrow's

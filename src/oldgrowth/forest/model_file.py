@@ -7,6 +7,7 @@ bottom tree in a mapped file when it is first used.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import stat
@@ -21,7 +22,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import CorruptedModelFileError, NewerModelFileError, NotAModelFileError, TruncatedModelFileError
+from ..errors import (
+    CorruptedModelFileError,
+    MissingModelFileError,
+    NewerModelFileError,
+    NotAModelFileError,
+    TruncatedModelFileError,
+    UnreadableModelFileError,
+)
 from ..system.atomic_file import new_file
 from .forest import ARRAYS, Forest, MappedArrays
 from .model_meta import SavedForest, shape_of
@@ -175,7 +183,7 @@ def write_model(path: str | os.PathLike[str], forest: Forest, meta: dict[str, An
 def read_model(path: str | os.PathLike[str], mmap: bool = True) -> Model:
     """Read and check a file; with `mmap` the trees stay in it and are read as they are needed."""
     path = Path(path).expanduser()
-    with open(path, "rb", buffering=0, opener=_open_at_once) as file, _naming(path):
+    with _naming(path), open(path, "rb", buffering=0, opener=_open_at_once) as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise NotAModelFileError(path, "it is not a regular file")
@@ -202,13 +210,17 @@ def read_model(path: str | os.PathLike[str], mmap: bool = True) -> Model:
 
 @contextlib.contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Whatever the system says of a file that it fails to read, with the name of the file."""
+    """Whatever the system says of a file that it fails to read, as an error that names it."""
     try:
         yield
+    except FileNotFoundError as error:
+        raise MissingModelFileError(path, error) from error
     except OSError as error:
-        if error.filename is not None or error.errno is None:
+        if error.errno is None:
             raise
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        if error.errno == errno.ENOMEM:  # the system's, not the file's
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise UnreadableModelFileError(path, error) from error
 
 
 def load_for_prediction(path: str | os.PathLike[str]) -> SavedForest:

@@ -62,6 +62,8 @@ def short(value: Any) -> str:
         return f"<{type(value).__name__}>"
     if len(text) <= _LONGEST:
         return text
+    if isinstance(value, list | tuple):
+        return f"<{type(value).__name__} of {len(value):,} values>"
     return f"{text[: _LONGEST - 4]} ..."
 
 

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from .. import _core
-from ..errors import OutputError
+from ..errors import OldgrowthError, OutputError, UnwritableFileError
 from ..messages.counts import warn
 from ..messages.warnings import LeftoverWarning
 from .signals import ended_by_signals
@@ -26,6 +26,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _STEM_BYTES = 180
 _PART = re.compile(r"(?P<stem>.+)\.(?P<token>[0-9a-f]{8})-(?P<seal>[0-9a-f]{8})\.part", re.DOTALL)
 _KINDS = {
+    stat.S_ISLNK: "a symbolic link that leads back to itself",
     stat.S_ISDIR: "a directory",
     stat.S_ISCHR: "a device",
     stat.S_ISBLK: "a device",
@@ -69,10 +70,11 @@ def _new_file(path: Path) -> Iterator[BinaryIO]:
         _sync_directory(final.parent)
     except OSError as error:
         # The person knows the final name, not the temporary one; what the block reads has names of its own.
-        if isinstance(error, OutputError):
+        if isinstance(error, OldgrowthError):
             raise
-        if error.errno in _FULL or not name or error.filename == name or isinstance(error, _SyncError):
-            raise OSError(error.errno, error.strerror, str(path)) from error
+        ours = not name or error.filename in (name, str(path)) or isinstance(error, _SyncError)
+        if ours or error.errno in _FULL:
+            raise UnwritableFileError(path, error) from error
         raise
     finally:
         if name:
