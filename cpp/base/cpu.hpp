@@ -1,4 +1,4 @@
-// What the machine can do beyond its baseline, asked at run time.
+// Features of the processor beyond the baseline, detected at run time.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace oldgrowth {
 
-// Asks for the cache lines of some bytes, which will be looked at soon.
+// Prefetches the cache lines of some bytes.
 inline void fetch(const void* from, std::size_t bytes) {
   constexpr std::size_t kLine = 64;
   for (std::size_t i = 0; i < bytes + kLine - 1; i += kLine) __builtin_prefetch(static_cast<const char*>(from) + i);

@@ -23,13 +23,13 @@ struct Bucket {
   std::vector<std::uint32_t> copies;  // copies of the same row that came before it; for a bootstrap
 };
 
-// What rows are like, as far as memory depends on it.
+// The properties of rows that determine how much memory they need.
 struct RowKind {
   std::size_t features, ranked;  // `ranked` of them have more values than codes hold
   bool classification, weighted, bootstrap;
 };
 
-// What a bucket of so many rows takes, and what make_bucket takes for a while beside.
+// Bytes of a bucket of so many rows, and what make_bucket needs in addition while it runs.
 std::size_t bucket_bytes(std::size_t rows, const RowKind& kind);
 std::size_t making_bytes(std::size_t rows, const RowKind& kind);
 

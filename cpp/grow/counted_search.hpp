@@ -61,8 +61,8 @@ class CountedSearch {
     return from_promising();
   }
 
-  // At most, for nodes of up to so many rows: keys twice over, their codes, bins in four copies if they are a quarter
-  // of the rows, and running sums of the bins.
+  // Most bytes, for nodes of up to so many rows: keys twice over, their codes, bins in four copies if they are a
+  // quarter of the rows, and running sums of the bins.
   static std::size_t bytes(std::size_t rows, std::size_t classes) {
     const std::size_t bins = rows * std::min<std::size_t>(classes, kVectorClasses);
     return rows * (4 * sizeof(Key) + 2 * sizeof(Code)) + bins * (sizeof(std::uint32_t) + sizeof(std::uint32_t));

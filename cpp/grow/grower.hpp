@@ -44,8 +44,8 @@ struct GrownTree {
 
 struct RowKind;
 
-// What growing a tree on a bucket of so many rows takes beside it, with the tree itself. Mixed leaves are at most
-// `mixed_leaves`.
+// Bytes that growing a tree needs in addition to its bucket of so many rows, the tree included. There are at most
+// `mixed_leaves` mixed leaves.
 std::size_t growing_bytes(std::size_t rows, const RowKind& kind, const TreeRules& rules, bool whole_weights,
                           std::size_t mixed_leaves);
 

@@ -21,7 +21,7 @@ struct OobSums {
   bool hard;
 };
 
-// Adds what a leaf says to a row that its tree did not see. `table` holds the shares of the tree's mixed leaves.
+// Adds the vote of a leaf for a row that its tree did not see. `table` holds the shares of the tree's mixed leaves.
 inline void add_vote(const OobSums& oob, std::size_t row, bool classification, Node node, const float* table) {
   const auto add = [&](std::size_t k, double value) {
     oob.sums[row * oob.outputs + k] += std::llround(value * oob.scale);
@@ -41,8 +41,8 @@ inline void add_vote(const OobSums& oob, std::size_t row, bool classification, N
   }
 }
 
-// Adds what a tree says of the bucket's rows [first, last) that it did not see, the first of which is row 0 of the
-// sums.
+// Adds the votes of a tree for those of the bucket's rows [first, last) that it did not see. Row `first` is row 0 of
+// the sums.
 inline void add_oob(const Bucket& bucket, const DrawnRows& drawn, const Node* nodes, const float* table,
                     std::size_t first, std::size_t last, const OobSums& oob) {
   for (std::size_t i = first; i < last; ++i)

@@ -41,7 +41,7 @@ struct Block {
   std::vector<std::uint8_t> ranked;       // per feature: ranked in this block, its values in `own`
   std::vector<std::vector<float>> own;
 
-  // At most, if so many of the features are ranked.
+  // Most bytes, if so many of the features are ranked.
   static std::size_t bytes(std::size_t rows, std::size_t features, std::size_t ranked) {
     return rows * features * sizeof(Code) * (kHasRows<Code> ? 2 : 1) + rows * ranked * sizeof(float) +
            features * (2 * sizeof(Code) + 2 + sizeof(const float*) + sizeof(std::vector<float>));
@@ -56,7 +56,7 @@ struct Block {
   }
 };
 
-// What make_block takes beside the block.
+// Bytes that make_block needs in addition to the block.
 std::size_t rank_scratch_bytes(std::size_t rows, std::size_t ranked);
 
 // The records of the rows index[0..n).

@@ -14,7 +14,7 @@ namespace oldgrowth {
 // Up to this many 32-bit keys are sorted by comparing whole vectors, without a branch that depends on them.
 inline constexpr std::size_t kShortSort = 256;
 
-// Sorts n <= kShortSort keys from `in` to `out`. Both must have room for kShortSort keys; what lies behind the
+// Sorts n <= kShortSort keys from `in` to `out`. Both must have room for kShortSort keys; what follows the
 // first n is overwritten.
 using ShortSort = void (*)(std::uint32_t* in, std::size_t n, std::uint32_t* out);
 ShortSort short_sort();           // the best for this machine

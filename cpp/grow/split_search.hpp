@@ -29,7 +29,7 @@ class SplitSearch {
 
   SplitSearch(Stats& stats, const SplitRules& rules) : stats_(stats), rules_(rules), short_sort_(short_sort()) {}
 
-  // At most, for nodes of up to so many rows.
+  // Most bytes, for nodes of up to so many rows.
   static std::size_t bytes(std::size_t rows, std::size_t classes) {
     const std::size_t bins = Stats::kClassification ? std::min(kBinsPerRow, classes) : 1;
     const std::size_t plain = rows * (5 * sizeof(Key) + bins * sizeof(typename Stats::Bin));

@@ -1,4 +1,4 @@
-// What class leaves say of the rows of a batch, added up.
+// Sums of the votes of class leaves for the rows of a batch.
 #pragma once
 
 #include <algorithm>

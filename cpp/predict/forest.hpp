@@ -51,11 +51,11 @@ bool has_checksum(const Forest& forest, std::size_t bottom);
 // Whether a bottom tree has its checksum and each of its nodes is reached exactly once.
 bool check_tree(const Forest& forest, std::size_t bottom);
 
-// Single trees that another process wrote to disk. The depth of each bucket of a top tree, or nothing if it is no tree
-// whose leaves are buckets, each exactly once.
+// The depth of each bucket of a top tree that another process wrote; empty if it is not a tree whose leaves are the
+// buckets, each exactly once.
 std::vector<std::uint32_t> depths_of_buckets(std::span<const Node> nodes, std::uint32_t n_features);
 
-// Whether each node of a bottom tree is reached exactly once, and no leaf names a class or table row that there is not.
+// Whether each node of a bottom tree is reached exactly once, and each leaf names an existing class or table row.
 bool check_bottom_tree(std::span<const Node> nodes, std::uint32_t n_features, std::uint32_t n_classes,
                        std::uint64_t table_rows);
 

@@ -21,7 +21,7 @@ struct OpenNode {
   static constexpr std::uint16_t kMissingLeft = 1U << 15;
   static constexpr std::uint32_t kElsewhere = 1U << 21;  // of a leaf's threshold: the payload is not small
 
-  // The leaf that was opened; `closed` is where it is looked up if it has to be.
+  // The leaf that was opened; `closed` is read if its payload does not fit here.
   Node leaf(const Node* closed) const {
     const auto bits = std::bit_cast<std::uint32_t>(threshold);
     return (bits & kElsewhere) != 0 ? read_node(closed) : oldgrowth::leaf(bits & (kElsewhere - 1));
@@ -42,7 +42,7 @@ struct OpenFormat {
 // a walk through the open tree stays in it and in the columns of the features.
 void open_tree(const OpenFormat& format, std::span<const Node> nodes, OpenNode* open);
 
-// A block of rows by columns, with a column of its own for where they have got to.
+// A block of rows in columns, with one more column for the node that each row has reached.
 struct OpenRows {
   float* columns;  // (width + 1) * kColumn
   std::size_t width;

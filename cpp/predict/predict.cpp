@@ -15,11 +15,11 @@ namespace {
 // Rows taken at a time: enough of them share a bucket that its trees are worth loading, but half as many bytes
 // as the trees have at most, so that they do not drive each other out of the cache.
 constexpr std::size_t kFewestRows = 16384, kMostRows = 65536;
-// How many trees a block of rows goes through while its columns are there, before its leaves are looked at.
+// Trees that a block of rows goes through while its columns are in the cache, before its leaves are counted.
 constexpr std::size_t kTrees = 8;
-// Nodes of a tree for each row up to which it is worth to lay it out: all are read for that, but one after the other.
+// A tree with up to this many nodes per row is worth opening: all of them are read for that, but in order.
 constexpr std::size_t kWorthOpening = 64;
-// How far ahead the votes of a bucket's rows are fetched, which lie anywhere.
+// How far ahead the votes of a bucket's rows are prefetched; they lie anywhere in memory.
 constexpr std::size_t kAhead = 8;
 // Bytes that the system may map around a page.
 constexpr std::size_t kAround = 2 << 20;

@@ -9,7 +9,7 @@
 
 namespace oldgrowth {
 
-// Rows to predict, one behind the other.
+// Rows to predict, row-major.
 struct RowsIn {
   const float* x;
   std::size_t n;
@@ -19,12 +19,12 @@ struct RowsIn {
   bool evict = false;
 };
 
-// Adds up, for each row, what its leaves say: shares of the classes (or one vote each, if `hard`), or values.
+// Sums, for each row, the predictions of its leaves: shares of the classes (or one vote each, if `hard`), or values.
 // `sums` has n x outputs() places, set by this function. Trees are added in one order whatever n is, so batches
 // do not change a sum.
 void predict_sums(const Forest& forest, const RowsIn& rows, bool hard, double* sums);
 
-// What a thread takes while it predicts: for each row, and beside that.
+// Bytes that a thread needs to predict: for each row, and in addition.
 struct PredictionBytes {
   std::size_t row, thread;
 };

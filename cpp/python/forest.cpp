@@ -71,8 +71,7 @@ void bind_mapped_file(nb::module_& m) {
             self.evict(part.data(), part.nbytes());
           },
           "part"_a, "Free the memory of an array of these bytes; of any other array nothing.");
-  m.def("guard_mappings", &guard_mappings,
-        "Make sure that reading a file that was truncated does not end the process.");
+  m.def("guard_mappings", &guard_mappings, "Make sure that reading a truncated file does not end the process.");
 }
 
 }  // namespace
@@ -153,7 +152,7 @@ void bind_forest(nb::module_& m) {
             const PredictionBytes bytes = prediction_bytes(self.forest, evict);
             return nb::make_tuple(bytes.row, bytes.thread);
           },
-          "evict"_a, "What a thread takes while it predicts: for each row, and beside that.")
+          "evict"_a, "Bytes that a thread needs to predict: for each row, and in addition.")
       .def(
           "predict_sums",
           [](const OwnedForest& self, In2<float> x, bool may_miss, bool hard, bool evict, Out2<double> sums) {

@@ -1,4 +1,4 @@
-// Growing, as Python calls it.
+// Growing trees.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -70,7 +70,7 @@ LeafRows leaf_rows(const In1<std::uint64_t>& keys, const In1<std::uint64_t>& cop
   return {n, keys.data(), copies.data(), targets.data(), weights ? weights->data() : nullptr};
 }
 
-// Told by one thread, looked at by others.
+// Set by one thread, read by others.
 struct Stop {
   std::atomic<bool> flag = false;
 };
@@ -111,12 +111,12 @@ void bind_growing(nb::module_& m) {
           },
           "The name of the criterion.");
   m.def("criteria", &criterion_names, "classification"_a, "The names of the criteria for classes, or for values.");
-  nb::class_<Bootstrap>(m, "Bootstrap", "How often each row counts in a tree.")
+  nb::class_<Bootstrap>(m, "Bootstrap", "How many times each row counts in a tree.")
       .def(
           "__init__",
           [](Bootstrap* self, bool draw, double mean, std::uint64_t seed) { new (self) Bootstrap{draw, mean, seed}; },
           "draw"_a, "mean"_a, "seed"_a);
-  nb::class_<Oob>(m, "Oob", "Where the out-of-bag predictions of a bucket's rows are added up.")
+  nb::class_<Oob>(m, "Oob", "Sums of the out-of-bag predictions of a bucket's rows.")
       .def(
           "__init__",
           [](Oob* self, Out2<std::int64_t> sums, Out1<std::uint32_t> trees, double scale, double offset, bool hard) {
@@ -124,21 +124,21 @@ void bind_growing(nb::module_& m) {
             new (self) Oob{sums, trees, scale, offset, hard};
           },
           "sums"_a, "trees"_a, "scale"_a, "offset"_a, "hard"_a);
-  nb::class_<RowKind>(m, "RowKind", "What rows are like, as far as memory depends on it.")
+  nb::class_<RowKind>(m, "RowKind", "The properties of rows that determine how much memory they need.")
       .def(
           "__init__",
           [](RowKind* self, std::size_t features, std::size_t ranked, bool classification, bool weighted,
              bool bootstrap) { new (self) RowKind{features, ranked, classification, weighted, bootstrap}; },
           "features"_a, "ranked"_a, "classification"_a, "weighted"_a, "bootstrap"_a);
-  m.def("bucket_bytes", &bucket_bytes, "rows"_a, "kind"_a, "What a bucket takes.");
-  m.def("making_bytes", &making_bytes, "rows"_a, "kind"_a, "What making a bucket takes for a while beside it.");
+  m.def("bucket_bytes", &bucket_bytes, "rows"_a, "kind"_a, "Bytes of a bucket.");
+  m.def("making_bytes", &making_bytes, "rows"_a, "kind"_a, "Bytes that making a bucket needs in addition to it.");
   m.def("growing_bytes", &growing_bytes, "rows"_a, "kind"_a, "rules"_a, "whole_weights"_a, "mixed_leaves"_a,
-        "What growing a tree takes beside the bucket, with the tree.");
+        "Bytes that growing a tree needs in addition to the bucket, the tree included.");
   m.def("grow_top", &grow_top, "bucket"_a, "rules"_a, "seed"_a, "turn"_a, "place"_a, "depth"_a, "class_weights"_a);
   m.def("grow_bottom", &grow_bottom, "bucket"_a, "rules"_a, "bootstrap"_a, "tree"_a, "bucket_id"_a, "depth"_a,
         "class_weights"_a, "tell_drawn"_a);
   m.def("add_oob_votes", &add_oob_votes, "bucket"_a, "drawn"_a, "nodes"_a, "table"_a, "first"_a, "oob"_a,
-        "Adds what a tree says of the bucket's rows from `first` on, as many as there are sums.");
+        "Adds the votes of a tree for the bucket's rows from `first` on, as many as there are sums.");
   nb::class_<SingleLeaf>(m, "Leaf", "A tree that is a single leaf, from the rows of a bucket part by part.")
       .def(nb::new_(&make_single_leaf), "rules"_a, "bootstrap"_a, "tree"_a, "class_weights"_a)
       .def(
@@ -170,7 +170,8 @@ void bind_growing(nb::module_& m) {
             self.vote(rows, first, oob.core());
           },
           "keys"_a, "copies"_a, "targets"_a, "weights"_a.none(), "first"_a, "oob"_a,
-          "Adds what the finished leaf says of these rows, the first of which has number `first`.");
+          "Adds the votes of the finished leaf for these rows, the first of which has the place `first` in the "
+          "bucket.");
 }
 
 }  // namespace oldgrowth

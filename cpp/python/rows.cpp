@@ -1,7 +1,9 @@
 // Rows: profiles of their values, codecs, samples, and groups of them.
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <optional>
+#include <tuple>
+#include <vector>
 
 #include "python/arrays.hpp"
 #include "rows/profile.hpp"
@@ -47,6 +49,28 @@ void bind_sample(nb::module_& m) {
       "The sample that `draw_sample` draws, from the candidates among the n rows.");
 }
 
+nb::tuple state_of(const FeatureProfile& feature) {
+  return nb::make_tuple(feature.is_wide(), feature.has_missing(), to_numpy(feature.values()));
+}
+
+// All that is known of each feature, as pickles hold it.
+using ProfileState = std::vector<std::tuple<bool, bool, In1<float>>>;
+
+nb::list state_of(const Profile& profile) {
+  nb::list state;
+  for (std::size_t f = 0; f < profile.size(); ++f) state.append(state_of(profile.feature(f)));
+  return state;
+}
+
+Profile profile_of(const ProfileState& state) {
+  Profile profile(state.size());
+  for (std::size_t f = 0; f < state.size(); ++f) {
+    const auto& [wide, missing, values] = state[f];
+    profile.restore(f, wide, missing, span_of(values));
+  }
+  return profile;
+}
+
 template <class Place>
 nb::tuple grouped_as(In1<std::uint32_t> buckets, std::size_t n_buckets) {
   std::vector<Place> order;
@@ -66,10 +90,10 @@ nb::tuple grouped(In1<std::uint32_t> buckets, std::size_t n_buckets) {
 }  // namespace
 
 void bind_rows(nb::module_& m) {
-  nb::class_<Profile>(m, "Profile", "What one pass learns of each feature's values.")
+  nb::class_<Profile>(m, "Profile", "What one pass learns about the values of each feature.")
       .def(nb::init<std::size_t>(), "n_features"_a)
       .def_static("bytes_of_feature", &Profile::bytes_of_feature, "distinct"_a,
-                  "At most, for so many different values.")
+                  "Most bytes for so many different values.")
       .def(
           "add",
           [](Profile& self, const InRows& x, std::size_t first, std::size_t last) {
@@ -86,30 +110,39 @@ void bind_rows(nb::module_& m) {
               widths.push_back(static_cast<int>(RowCodec::width_of(self.feature(f))));
             return widths;
           },
-          "Bytes that each feature takes, if no more values come.")
+          "Bytes of each feature in a record, if no more values come.")
       .def_prop_ro("bytes", &Profile::bytes, "Bytes in use now.")
       .def_prop_ro("codec_bytes", &RowCodec::bytes_for, "Most bytes of a codec of these values.")
       .def(
           "state",
           [](const Profile& self, std::size_t f) {
             require(f < self.size(), "no such feature");
-            const FeatureProfile& feature = self.feature(f);
-            return nb::make_tuple(feature.is_wide(), feature.has_missing(), to_numpy(feature.values()));
+            return state_of(self.feature(f));
           },
-          "feature"_a, "All that is known of a feature: whether it is wide, misses values, and its values.")
+          "feature"_a, "Whether a feature is wide, whether values are missing, and its values.")
       .def(
           "restore",
           [](Profile& self, std::size_t f, bool wide, bool missing, In1<float> values) {
             require(f < self.size(), "no such feature");
             self.restore(f, wide, missing, span_of(values));
           },
-          "feature"_a, "wide"_a, "missing"_a, "values"_a);
+          "feature"_a, "wide"_a, "missing"_a, "values"_a)
+      .def(
+          "merge",
+          [](Profile& self, const Profile& other) {
+            require(self.size() == other.size(), "other number of features");
+            nb::gil_scoped_release release;
+            self.merge(other);
+          },
+          "other"_a, "Add what a profile of other rows has learned.")
+      .def("__getstate__", [](const Profile& self) { return state_of(self); })
+      .def("__setstate__", [](Profile& self, const ProfileState& state) { new (&self) Profile(profile_of(state)); });
   nb::class_<RowCodec>(m, "RowCodec", "Rows as short records of bytes.")
       .def(nb::init<const Profile&>(), "profile"_a)
       .def_prop_ro("record_bytes", &RowCodec::record_bytes)
-      .def_prop_ro("bytes", &RowCodec::bytes, "That the codec itself takes.")
+      .def_prop_ro("bytes", &RowCodec::bytes, "Bytes of the codec itself.")
       .def_static("bytes_of_feature", &RowCodec::bytes_of_feature, "distinct"_a,
-                  "At most, for so many different values.")
+                  "Most bytes for so many different values.")
       .def_prop_ro("widths",
                    [](const RowCodec& self) {
                      std::vector<int> widths;
@@ -155,7 +188,9 @@ void bind_rows(nb::module_& m) {
             nb::gil_scoped_release release;
             return self.knows(records.data(), records.shape(0));
           },
-          "records"_a, "Whether these records can have been encoded.");
+          "records"_a, "Whether these records can have been encoded.")
+      .def("__getstate__", [](const RowCodec& self) { return state_of(self.profile()); })
+      .def("__setstate__", [](RowCodec& self, const ProfileState& state) { new (&self) RowCodec(profile_of(state)); });
   bind_sample(m);
   m.def("group_by_bucket", &grouped, "buckets"_a, "n_buckets"_a,
         "The places of rows in the order of their buckets, and where each bucket begins.");

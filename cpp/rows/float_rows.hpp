@@ -28,7 +28,7 @@ void rows_of_bytes(std::span<const std::uint8_t* const> columns, std::size_t sta
 
 void floats_of_bytes(const std::uint8_t* bytes, std::size_t n, float* floats);
 
-// Rows of `width` values. Calls use(first, floats, count) for all of them, as many at a time as is good.
+// Calls use(first, floats, count) for all rows, each of `width` values, in parts of a suitable size.
 template <class Use>
 void as_floats(const float* rows, std::size_t n, std::size_t, Use use) {
   use(std::size_t{0}, rows, n);

@@ -122,6 +122,14 @@ void Profile::restore(std::size_t f, bool wide, bool missing, std::span<const fl
   features_[f].restore(wide, missing);
 }
 
+void Profile::merge(const Profile& other) {
+  for (std::size_t f = 0; f < size(); ++f) {
+    const FeatureProfile& theirs = other.feature(f);
+    restore(f, features_[f].is_wide() || theirs.is_wide(), features_[f].has_missing() || theirs.has_missing(),
+            theirs.values());
+  }
+}
+
 std::vector<float> FeatureProfile::values() const {
   std::vector<float> values;
   values.reserve(wide_ ? 0 : distinct_);

@@ -65,6 +65,8 @@ class Profile {
   void add(const float* rows, std::size_t n, std::size_t stride, std::size_t first, std::size_t last);
   // Takes up a feature where another profile left it.
   void restore(std::size_t f, bool wide, bool missing, std::span<const float> values);
+  // Adds what a profile of other rows has learned; whichever rows came first does not matter.
+  void merge(const Profile& other);
   std::size_t size() const { return features_.size(); }
   const FeatureProfile& feature(std::size_t f) const { return features_[f]; }
   // Bytes in use now.

@@ -98,6 +98,13 @@ RowCodec::RowCodec(const Profile& profile) : features_(profile.size()), lookups_
   }
 }
 
+Profile RowCodec::profile() const {
+  Profile profile(features_.size());
+  for (std::size_t f = 0; f < features_.size(); ++f)
+    profile.restore(f, features_[f].width == Width::four, features_[f].has_missing, features_[f].values);
+  return profile;
+}
+
 std::size_t RowCodec::Lookup::slots_for(std::size_t values) { return std::bit_ceil(values + values / 3 + 2); }
 
 std::size_t RowCodec::bytes_of_feature(std::size_t distinct) {

@@ -40,6 +40,9 @@ class RowCodec {
  public:
   explicit RowCodec(const Profile& profile);
 
+  // A profile that gives this codec.
+  Profile profile() const;
+
   std::size_t n_features() const { return features_.size(); }
   std::size_t record_bytes() const { return record_bytes_; }
   // Bytes of the codec itself: values, and tables to find them.

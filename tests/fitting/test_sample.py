@@ -1,5 +1,6 @@
 """Stage 1: uniform samples in one pass, and the narrowest records."""
 
+import pickle
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +12,7 @@ from oldgrowth import _core
 from oldgrowth.errors import InfiniteValueError
 from oldgrowth.fitting.sample import sample
 from oldgrowth.rows.array_rows import ArrayRows
+from oldgrowth.rows.records import encode
 from oldgrowth.rows.training_rows import Chunk, Place
 from oldgrowth.storage.fit_workspace import Space
 from stages import PROGRESS, all_values, pool, small_data, small_plan
@@ -119,3 +121,54 @@ def test_an_infinite_value_is_named() -> None:
     data._x[1234, 5] = np.inf
     with pool() as threads, pytest.raises(InfiniteValueError, match="row 1234, column 5"):
         sample(data, small_plan(data, chunk_size=100), threads, PROGRESS)
+
+
+def odd_rows(n: int) -> np.ndarray:
+    """Features of few and many values, whole and not, some missing; the last has too many for codes."""
+    rng = np.random.default_rng(4)
+    x = np.column_stack(
+        [
+            rng.integers(0, 200, n),
+            rng.integers(-400, 70_000, n),
+            np.round(rng.normal(size=n) * 9) / 7,
+            np.arange(n) / 3,
+        ]
+    ).astype(np.float32)
+    x[rng.random(n) < 0.01, 2] = np.nan
+    return x
+
+
+def state(profile: _core.Profile) -> list[tuple[bool, bool, bytes]]:
+    features = [profile.state(f) for f in range(4)]
+    return [(wide, missing, values.tobytes()) for wide, missing, values in features]
+
+
+@pytest.mark.parametrize("edges", [[0, 90_000], [0, 1, 60_000, 90_000], [0, 70_000, 70_000, 90_000]])
+def test_profiles_of_parts_merge_into_that_of_all_rows(edges: list[int]) -> None:
+    x = odd_rows(90_000)
+    whole = _core.Profile(4)
+    whole.add(x, 0, 4)
+    parts = []
+    for first, last in pairwise(edges):
+        part = _core.Profile(4)
+        part.add(x[first:last], 0, 4)
+        parts.append(part)
+    for order in (parts, parts[::-1]):
+        merged = _core.Profile(4)
+        for part in order:
+            merged.merge(pickle.loads(pickle.dumps(part)))
+        assert state(merged) == state(whole)
+    with pytest.raises(ValueError, match="other number of features"):
+        whole.merge(_core.Profile(3))
+
+
+def test_a_codec_travels() -> None:
+    x = odd_rows(70_000)
+    profile = _core.Profile(4)
+    profile.add(x, 0, 4)
+    codec = _core.RowCodec(profile)
+    other = pickle.loads(pickle.dumps(codec))
+    assert other.widths == codec.widths == [1, 2, 1, 4]
+    targets = np.zeros(len(x))
+    for mine, theirs in zip(encode(codec, x, targets, 0), encode(other, x, targets, 0), strict=True):
+        np.testing.assert_array_equal(mine, theirs)

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from oldgrowth.disk_store import DiskStore
-from oldgrowth.kept_rows import KeptRows
-from oldgrowth.oob import OobOnDisk
-from oldgrowth.sample import sample
-from oldgrowth.space import Space
-from oldgrowth.training_rows import Chunk, Place
-from oldgrowth.workspace import spill_space
 
 from oldgrowth import _core
+from oldgrowth.fitting.sample import sample
+from oldgrowth.rows.training_rows import Chunk, Place
+from oldgrowth.storage.candidate_rows import KeptRows
+from oldgrowth.storage.disk_store import DiskStore
+from oldgrowth.storage.fit_workspace import Space
+from oldgrowth.storage.votes import OobOnDisk
+from oldgrowth.storage.workspace import spill_space
 from stages import PROGRESS, pool, small_data, small_plan
 
 FIRST = 2**33
