@@ -31,7 +31,7 @@ def make_all_tiny(monkeypatch: pytest.MonkeyPatch, tops_per_round: int = 2) -> N
     """Groups and blocks of a few rows, rounds of a few top trees, votes added up in small ranges."""
     monkeypatch.setattr(oldgrowth.means, "_LARGEST_GROUP", 4096)
     monkeypatch.setattr(
-        oldgrowth.means, "_tops_per_round", lambda plan, sizes, limits: min(sizes.n_tops, tops_per_round)
+        oldgrowth.means, "_tops_per_round", lambda plan, sizes, *_: min(sizes.n_tops, tops_per_round)
     )
     monkeypatch.setattr(oldgrowth.disk_store, "_WRITE_BYTES", 300)
     monkeypatch.setattr(oldgrowth.oob, "_FEWEST_ROWS", 100)
