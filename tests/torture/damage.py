@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-from cases import CASES
+from cases import CASES, quick_directory
 from kill_resume import Torture, in_write, run
 
 from oldgrowth import _core
@@ -197,7 +197,7 @@ def main() -> int:
     options = parser.parse_args()
     seed = random.randrange(10**6) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=quick_directory()) as folder:
         torture = Damages(Path(folder), seed, options.cases)
         for case in options.cases:
             torture.damage(case, options.files)

@@ -2,6 +2,7 @@
 
    Counts and fails what faults.py arms; everything else goes on to the C library. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +14,11 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { OPEN, WRITE, READ, SYNC, RENAME, MKDIR, LOCK, UNLINK, TRUNCATE, MAP, KINDS };
+enum { OPEN, WRITE, READ, SYNC, RENAME, MKDIR, LOCK, UNLINK, TRUNCATE, MAP, LIST, LOOK, KINDS };
 enum { ONCE, FROM_THERE_ON, SHORT };
 
 static char folder[PATH_MAX];
@@ -204,3 +206,33 @@ int renameat(int from_dir, const char *from, int to_dir, const char *to) {
   }
 MAPS(mmap)
 MAPS(mmap64)
+
+DIR *opendir(const char *path) {
+  REAL(DIR *, opendir, const char *);
+  return struck(LIST, below(path)) ? NULL : real(path);
+}
+
+DIR *fdopendir(int fd) {
+  REAL(DIR *, fdopendir, int);
+  return struck(LIST, fd_below(fd)) ? NULL : real(fd);
+}
+
+#define LOOKS(name, result) \
+  int name(const char *path, struct result *found) { \
+    REAL(int, name, const char *, struct result *); \
+    return struck(LOOK, below(path)) ? -1 : real(path, found); \
+  }
+LOOKS(stat, stat)
+LOOKS(stat64, stat64)
+LOOKS(lstat, stat)
+LOOKS(lstat64, stat64)
+LOOKS(statvfs, statvfs)
+LOOKS(statvfs64, statvfs64)
+
+#define LOOKS_AT(name, result) \
+  int name(int dirfd, const char *path, struct result *found, int flags) { \
+    REAL(int, name, int, const char *, struct result *, int); \
+    return struck(LOOK, at_below(dirfd, path)) ? -1 : real(dirfd, path, found, flags); \
+  }
+LOOKS_AT(fstatat, stat)
+LOOKS_AT(fstatat64, stat64)

@@ -2,7 +2,8 @@
 
     python tests/torture/faults.py --every 1
 
-Each call below a directory (open, write, read, sync, rename, mkdir, lock, unlink, truncate, map) fails once,
+Each call below a directory (open, write, read, sync, rename, mkdir, lock, unlink, truncate, map,
+list, stat) fails once,
 or from some call on, or does half of what it was asked, in a process of its own with faults.c preloaded. What
 comes out must be the same model, or an error of ours that names a file; nothing may be left, a checkpoint
 must go on, and a fit whose clean-up fails is finished.
@@ -30,9 +31,12 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+from cases import quick_directory
 from faulty_work import SCENARIOS, Scenario
 
-KINDS = ("open", "write", "read", "sync", "rename", "mkdir", "lock", "unlink", "truncate", "map")
+KINDS = (
+    "open", "write", "read", "sync", "rename", "mkdir", "lock", "unlink", "truncate", "map", "list", "look",
+)  # fmt: skip
 ONCE, FROM_THERE_ON, SHORT = 0, 1, 2
 MODES = ("once", "from there on", "half done")
 FAULTS: list[tuple[str, int, int]] = [
@@ -45,6 +49,8 @@ FAULTS: list[tuple[str, int, int]] = [
     ("unlink", errno.EIO, ONCE), ("unlink", errno.EPERM, FROM_THERE_ON),
     ("truncate", errno.EIO, ONCE), ("truncate", errno.EIO, FROM_THERE_ON),
     ("map", errno.ENOMEM, ONCE),
+    ("list", errno.EIO, ONCE), ("list", errno.EMFILE, FROM_THERE_ON),
+    ("look", errno.EIO, ONCE), ("look", errno.EACCES, FROM_THERE_ON),
 ]  # fmt: skip
 SECONDS = 120  # after which a child hangs
 
@@ -115,8 +121,9 @@ def attempt(scenario: Scenario, folder: Path, fault: Fault) -> dict[str, Any]:
 
 
 class Torture:
-    def __init__(self, root: Path, every: int) -> None:
+    def __init__(self, root: Path, every: int, kinds: list[str]) -> None:
         self.root, self.every = root, every
+        self.faults = [fault for fault in FAULTS if fault[0] in kinds]
         self.runs = self.failed = self.bad = 0
 
     def run(self, scenario: Scenario) -> None:
@@ -128,7 +135,7 @@ class Torture:
         assert expected == scenario.expected(self.root, in_child), f"{scenario.name}: {found}"
         calls = found["calls"]
         runs = self.runs
-        for kind, error, mode in FAULTS:
+        for kind, error, mode in self.faults:
             # Threads come first now here, now there, so the number of calls is not quite the same each time.
             first = self.runs % max(1, min(self.every, calls[kind]))
             for at in range(first, calls[kind], self.every):
@@ -170,7 +177,8 @@ class Torture:
                 return wrong
             if fault.kind == "unlink" and scenario.fits:
                 return "a fit is lost to its clean-up"
-        unavoidable = scenario.clears_later or (fault.kind == "unlink" and fault.mode == FROM_THERE_ON)
+        for_good = fault.mode == FROM_THERE_ON and fault.kind in ("unlink", "list")
+        unavoidable = scenario.clears_later or for_good
         if left and not (unavoidable and _told(left, found)):
             return f"{left} left"
         if found["error"] is not None or left:
@@ -182,7 +190,7 @@ class Torture:
         again = in_child(lambda: attempt(scenario, folder, NONE))
         if again.get("outcome") != expected:
             return f"afterwards: {again}"
-        left = [] if fault.kind == "unlink" else scenario.left(folder)
+        left = [] if fault.kind in ("unlink", "list") else scenario.left(folder)
         return f"afterwards {left} left" if left else ""
 
 
@@ -202,11 +210,6 @@ def _told(left: list[str], found: dict[str, Any]) -> bool:
     return "could not be removed" in said
 
 
-def _quick_directory() -> str | None:
-    """Memory, where syncing costs nothing."""
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-
-
 def preload(arguments: list[str]) -> int:
     """Compile faults.c and run this script again with it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -223,13 +226,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Fail every file call, one at a time.")
     parser.add_argument("--every", type=int, default=1, help="only every so many calls")
     parser.add_argument("--only", nargs="*", default=[scenario.name for scenario in SCENARIOS])
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS), help="only these calls")
     options = parser.parse_args()
     if "FAULTS" not in os.environ:
         return preload(sys.argv[1:])
     gc.collect()
     gc.freeze()  # what is there is not looked at in each child
-    with tempfile.TemporaryDirectory(dir=_quick_directory()) as root:
-        torture = Torture(Path(root).resolve(), options.every)
+    with tempfile.TemporaryDirectory(dir=quick_directory()) as root:
+        torture = Torture(Path(root).resolve(), options.every, options.kinds)
         for scenario in SCENARIOS:
             if scenario.name in options.only:
                 torture.run(scenario)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-from cases import CASES, outcome, remember_often, write_files
+from cases import CASES, outcome, quick_directory, remember_often, write_files
 
 from oldgrowth.reporting.report import Recorder
 
@@ -194,7 +194,7 @@ def main() -> int:
     options = parser.parse_args()
     seed = random.randrange(10**6) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=quick_directory()) as folder:
         torture = Torture(Path(folder), seed, options.cases)
         torture.random_instants(options.kills)
         torture.writes(options.writes)

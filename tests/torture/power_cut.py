@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-from cases import CASES
+from cases import CASES, quick_directory
 from kill_resume import Arm, Torture, die, run
 
 CALLS = ("pwrite", "fsync", "fdatasync", "replace", "ftruncate", "unlink", "symlink", "mkdir")
@@ -161,7 +161,7 @@ def main() -> int:
     options = parser.parse_args()
     seed = random.randrange(10**6) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=quick_directory()) as folder:
         torture = PowerCuts(Path(os.path.realpath(folder)), seed, options.cases)
         while torture.killed < options.cuts:
             torture.cut(torture.random.choice(options.cases))

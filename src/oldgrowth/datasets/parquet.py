@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,37 +20,10 @@ EXTENSIONS = (".parquet", ".pq", ".parq")
 # Read ahead for each column, and for all of them: what keeps a large row group out of memory.
 BUFFER_BYTES, ALL_BUFFERS, LEAST_BUFFER = 1 << 18, 1 << 25, 1 << 14
 PAGE_BYTES = 1 << 20  # of a column, unpacked: what writers make by default
-ALLOCATED = 1.15  # times what was asked for: what Arrow's allocator takes for it
-LOOKED_AT = 512  # columns of a row group whose sizes are looked at
+ALLOCATED = 1.75  # times what was asked for: what Arrow's allocator takes for it
 BATCH_BYTES = 1 << 22  # decoded at a time, at most
 LARGE_METADATA = 1 << 24
 DECODED_CHUNKS = 8  # chunks decoded at a time: each time costs something for every column
-
-
-@dataclass(frozen=True)
-class ColumnBytes:
-    """What a column of a row group has on average, unpacked: values, and the dictionary they are from."""
-
-    values: int
-    dictionary: int
-
-    @staticmethod
-    def of(meta: pq.FileMetaData) -> ColumnBytes:
-        """Those of the largest row group."""
-        groups = range(meta.num_row_groups)
-        if not groups or not meta.num_columns:
-            return ColumnBytes(0, 0)
-        group = meta.row_group(max(groups, key=lambda i: meta.row_group(i).total_byte_size))
-        columns = [group.column(i) for i in range(0, group.num_columns, -(-group.num_columns // LOOKED_AT))]
-        unpacked = sum(column.total_uncompressed_size for column in columns)
-        packed = max(1, sum(column.total_compressed_size for column in columns))
-        dictionaries = unpacked * sum(map(_dictionary_bytes, columns)) // packed
-        return ColumnBytes((unpacked - dictionaries) // len(columns), dictionaries // len(columns))
-
-    @property
-    def read(self) -> int:
-        """At a time: a page of values, and the dictionary as it is in the file and as it is looked up."""
-        return min(self.values, PAGE_BYTES) + 2 * min(self.dictionary, PAGE_BYTES)
 
 
 class ParquetDataset(FilesDataset):
@@ -60,8 +32,7 @@ class ParquetDataset(FilesDataset):
     kind = "Parquet"
 
     def __init__(self, files: list[SourceFile], target: Any, features: Any, weight: Any) -> None:
-        self._meta_bytes = 0
-        self._column = ColumnBytes(0, 0)
+        self._meta_bytes = self._column_bytes = 0
         super().__init__(files, target, features, weight)
 
     def _look(self, file: SourceFile) -> tuple[pa.Schema, int | None]:
@@ -72,22 +43,22 @@ class ParquetDataset(FilesDataset):
                 head = read_head(source, length)
                 opened, rows, groups = head.opened(), head.rows, head.groups
                 # Of row groups that are much alike; they may be packed.
-                each = 4 * (file.size - length) // max(1, groups * opened.metadata.num_columns)
-                column = ColumnBytes(each, each)
+                largest = 4 * (file.size - length) // max(1, groups)
             else:
                 opened = pq.ParquetFile(source)
-                rows, groups = sum(rows_of_groups(opened.metadata)), opened.metadata.num_row_groups
-                column = ColumnBytes.of(opened.metadata)
-            chunks = groups * max(1, opened.metadata.num_columns)
-            self._meta_bytes = max(self._meta_bytes, metadata_bytes(length, chunks))
-            self._column = max(self._column, column, key=lambda column: column.read)
+                meta = opened.metadata
+                rows, groups = sum(rows_of_groups(meta)), meta.num_row_groups
+                largest = max((meta.row_group(i).total_byte_size for i in range(groups)), default=0)
+            width = max(1, opened.metadata.num_columns)
+            self._meta_bytes = max(self._meta_bytes, metadata_bytes(length, groups * width))
+            self._column_bytes = max(self._column_bytes, largest // width)
             return opened.schema_arrow.remove_metadata(), int(rows)
 
     @property
     def reading_bytes(self) -> int:
-        """The metadata of a file, and what is read ahead and unpacked of each column."""
+        """The metadata of a file, and of each column what is read ahead, a dictionary and a page."""
         columns = len(self._columns.used)
-        column = _buffer_bytes(columns) + self._column.read
+        column = _buffer_bytes(columns) + min(self._column_bytes, 2 * PAGE_BYTES)
         return self._meta_bytes + int(ALLOCATED * columns * column) + 2 * BATCH_BYTES
 
     def _row_bytes(self, names: list[str]) -> int:
@@ -123,12 +94,6 @@ def rows_of_groups(meta: pq.FileMetaData) -> list[int]:
     if sum(counts) != meta.num_rows or min(counts, default=0) < 0:
         raise pa.ArrowInvalid(f"its row groups have {sum(counts)} rows, the file {meta.num_rows}")
     return counts
-
-
-def _dictionary_bytes(column: pq.ColumnChunkMetaData) -> int:
-    """As it is packed."""
-    begin = column.dictionary_page_offset
-    return 0 if begin is None else min(max(0, column.data_page_offset - begin), column.total_compressed_size)
 
 
 @contextmanager

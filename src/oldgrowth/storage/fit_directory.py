@@ -93,7 +93,11 @@ def clear(path: Path) -> None:
     if mark is not None:
         with suppress(OSError):  # a full disk must not keep its files
             _set_mark(path, _FINISHED)
-    _remove([path / name for name in made_by_fit(path)])
+    try:
+        made = made_by_fit(path)
+    except OSError:  # a second time, as with all that fails here
+        made = made_by_fit(path)
+    _remove([path / name for name in made])
     _remove([path / _MARKER])
     _remove([path / _LOCK])
     for last in (False, True):

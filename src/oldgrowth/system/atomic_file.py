@@ -94,10 +94,15 @@ def _open_part(final: Path) -> tuple[str, int]:
             handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         except FileExistsError:
             continue
-        if not _lock(handle) or not _is_at(handle, name):  # another process takes it for left behind
-            os.close(handle)
-            with contextlib.suppress(OSError):
-                os.unlink(name)
+        kept = False
+        try:
+            kept = _lock(handle) and _is_at(handle, name)  # else another process takes it for left behind
+        finally:
+            if not kept:
+                os.close(handle)
+                with contextlib.suppress(OSError):
+                    os.unlink(name)
+        if not kept:
             continue
         with contextlib.suppress(OSError):
             os.fchmod(handle, os.stat(final).st_mode & 0o777)
@@ -149,9 +154,10 @@ def _lock(handle: int) -> bool:
 
 
 def _is_at(handle: int, name: str) -> bool:
-    with contextlib.suppress(OSError):
+    try:
         return os.path.samestat(os.fstat(handle), os.lstat(name))
-    return False
+    except FileNotFoundError:
+        return False
 
 
 def _reclaim(directory: Path) -> None:
