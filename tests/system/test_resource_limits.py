@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import oldgrowth.forest.model_file
+import oldgrowth.estimators.saved
 from helpers import make_data
 from oldgrowth import RandomForestClassifier, load, open_dataset
 from oldgrowth.datasets.files import SourceFile, stamp_of
@@ -24,7 +24,7 @@ import resource, sys
 import numpy as np
 sys.path.insert(0, {tests!r})
 import oldgrowth
-import oldgrowth.forest.model_file
+import oldgrowth.estimators.saved
 from helpers import make_data
 x, y = make_data(60_000, 8, 3, seed=1)
 model = oldgrowth.RandomForestClassifier(4, n_jobs=1, random_state=0, max_depth=3)
@@ -81,11 +81,11 @@ def test_no_thread_at_all(monkeypatch) -> None:
 def test_fewer_threads_than_asked_for_do_the_work(monkeypatch) -> None:
     params = {"random_state": 0, "bucket_size": 400}
     whole = RandomForestClassifier(8, n_jobs=1, **params).fit(X, Y)
-    allow_threads(monkeypatch, 2, "oldgrowth")
+    allow_threads(monkeypatch, 2, "oldgrowth_")
     found = RandomForestClassifier(8, n_jobs=16, **params).fit(X, Y)
     assert found.forest_.digest() == whole.forest_.digest()
     monkeypatch.undo()
-    allow_threads(monkeypatch, 1, "oldgrowth")
+    allow_threads(monkeypatch, 1, "oldgrowth_")
     np.testing.assert_array_equal(found.predict_proba(X), whole.predict_proba(X))
 
 
@@ -107,6 +107,6 @@ def test_a_forest_that_does_not_fit_memory(tmp_path, monkeypatch) -> None:
     def none(*_: object, **__: object) -> None:
         raise MemoryError("Unable to allocate 9.9 GiB")
 
-    monkeypatch.setattr(oldgrowth.forest.model_file, "read_model", none)
+    monkeypatch.setattr(oldgrowth.estimators.saved, "read_model", none)
     with pytest.raises(OutOfMemoryError, match=r"9\.9 GiB"):
         load(path, mmap=False)
