@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -243,10 +244,8 @@ def test_too_little_disk_is_told_before_the_first_pass(tmp_path, monkeypatch) ->
     )
     with pytest.raises(SpillDirectoryError, match="spill_limit is"):
         forest(tmp_path, checkpoint_dir=None, store="disk", spill_dir=tmp_path, spill_limit=1000).fit(*DATA)
-    usage = oldgrowth.planning.execution.shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(
-        oldgrowth.planning.execution.shutil, "disk_usage", lambda path: usage._replace(free=5000)
-    )
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=5000))
     with pytest.raises(SpillDirectoryError, match="are needed in"):
         forest(tmp_path, checkpoint_dir=None, store="disk", spill_dir=tmp_path).fit(*DATA)
 
@@ -256,10 +255,8 @@ def test_what_is_on_the_disk_already_counts_when_a_fit_is_taken_up(tmp_path, mon
     used = sum(path.lstat().st_size for path in (tmp_path / FILES).iterdir())
     needed = 600 * (4 * 4 + 9 + 16 * 6)
     free = needed - used // 2
-    usage = oldgrowth.planning.execution.shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(
-        oldgrowth.planning.execution.shutil, "disk_usage", lambda path: usage._replace(free=free)
-    )
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=free))
     forest(tmp_path, spill_limit="1GB").fit(*DATA)
 
 
@@ -293,3 +290,12 @@ def test_ctrl_c_stops_within_a_second_cleans_up_and_says_how_to_resume(tmp_path,
         assert (tmp_path / FILES / "checkpoint.json").exists()
         assert f"checkpoint_dir={str(tmp_path)!r} to go on" in note
     assert float(stopped) - sent < 3  # a second, on a machine that does nothing else
+
+
+def test_a_disk_that_does_not_tell_its_space(tmp_path, monkeypatch) -> None:
+    def fails(path: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(shutil, "disk_usage", fails)
+    with pytest.raises(SpillDirectoryError, match=r"how much of its disk is free \(Input/output error\)"):
+        forest(tmp_path, checkpoint_dir=None, store="disk", spill_dir=tmp_path).fit(*DATA)

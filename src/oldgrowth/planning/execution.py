@@ -5,7 +5,6 @@ All of this follows from the limits on memory and disk. None of it shows in the 
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass, replace
 
 from .. import _core
@@ -14,7 +13,7 @@ from ..plan import AUTO_BUCKET_BYTES, AUTO_BUCKET_SIZES, AUTO_ONE_BUCKET, MAX_RO
 from ..rows.data_summary import Facts
 from ..rows.training_rows import TrainingRows
 from ..storage.checkpoint_dir import bytes_used
-from ..system.limits import Limits, nearest_existing
+from ..system.limits import Limits, disk_space, nearest_existing
 from ..system.memory import human_bytes, resident_memory
 from .disk_plan import DiskEstimate, DiskNeeds
 from .memory_model import (
@@ -270,7 +269,7 @@ def expected_disk(model: MemoryModel) -> DiskEstimate:
     """What a fit will take on disk, as far as is known."""
     plan, sizes = model.plan, model.sizes
     directory = nearest_existing(model.limits.directory)
-    free = shutil.disk_usage(directory).free
+    free = disk_space(directory).free
     if _store(model)[0] == "memory":
         return DiskEstimate(0, free, directory)
     try:
@@ -289,7 +288,7 @@ def largest_model(plan: Plan, rows: TrainingRows, n_rows: int, limits: Limits) -
 def _tops_per_round(plan: Plan, sizes: Sizes, limits: Limits, named: DiskNeeds | None = None) -> int:
     """Top trees that the disk has room for at a time; a refusal names other needs if they are given."""
     directory = nearest_existing(limits.directory)
-    free = shutil.disk_usage(directory).free + bytes_used(limits.checkpoint_dir)
+    free = disk_space(directory).free + bytes_used(limits.checkpoint_dir)
     spill_limit = int(_AUTO_SPILL_SHARE * free) if limits.spill_limit is None else limits.spill_limit
     needs = DiskNeeds.of(plan, sizes)
     tops = needs.tops_within(min(spill_limit, free))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
 import tempfile
 import threading
@@ -29,7 +28,7 @@ from ..errors import (
 )
 from ..messages.counts import warn
 from ..messages.warnings import LeftoverWarning
-from ..system.limits import nearest_existing
+from ..system.limits import disk_space, nearest_existing
 from ..system.signals import uninterrupted
 from . import fit_directory
 from .spill_file import OpenFiles, SpillFile
@@ -183,8 +182,8 @@ class Workspace:
     def free(self) -> int:
         """Bytes that are free on the disk, if it tells."""
         try:
-            return shutil.disk_usage(nearest_existing(self.path)).free
-        except OSError:
+            return disk_space(nearest_existing(self.path)).free
+        except SpillDirectoryError:
             return 0
 
     def write_failed(self, error: OSError, path: Path, wanted: int) -> Exception:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..checks import one_of, path_of
+from ..errors import SpillDirectoryError
 from .control_groups import is_memory
 from .memory import auto_room, memory_limit_of, resident_memory, size_of
 
@@ -39,9 +41,7 @@ def limits_of(params: dict[str, Any]) -> Limits:
     given = params.get("spill_limit", "auto")
     spill_limit = None
     if not (isinstance(given, str) and given == "auto"):
-        spill_limit = size_of(
-            "spill_limit", given, shutil.disk_usage(nearest_existing(_directory(paths[0]))).total
-        )
+        spill_limit = size_of("spill_limit", given, disk_space(nearest_existing(_directory(paths[0]))).total)
     memory = params["memory_limit"]
     auto = isinstance(memory, str) and memory == "auto"
     limits = Limits(
@@ -53,9 +53,27 @@ def limits_of(params: dict[str, Any]) -> Limits:
 def nearest_existing(path: Path) -> Path:
     """The directory, or the nearest one above it that exists."""
     path = path.absolute()
-    while not path.exists():
+    while not os.path.exists(path) and path != path.parent:
         path = path.parent
     return path
+
+
+class DiskSpace(NamedTuple):
+    """Of the disk that a directory is on, in bytes."""
+
+    total: int
+    free: int
+
+
+def disk_space(directory: Path) -> DiskSpace:
+    try:
+        usage = shutil.disk_usage(directory)
+    except OSError as error:
+        raise SpillDirectoryError(
+            f"{directory} cannot be used: the system does not tell how much of its disk is free "
+            f"({error.strerror}). Choose another spill_dir."
+        ) from error
+    return DiskSpace(usage.total, usage.free)
 
 
 def _shared_with_files(limits: Limits) -> Limits:
