@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 
 from . import _core
-from .errors import TooManyBucketsError, TooManyFeaturesError, TooManyRowsError
+from .errors import TooManyBucketsError, TooManyFeaturesError
 
 MAX_BUCKETS = 2**31
-MAX_ROWS = 2**31 - 1
+# Rows that are planned for as long as their number is not known: sizes do not grow beyond.
+UNKNOWN_ROWS = 2**31 - 1
 
 # See docs/decisions.md for the sweep behind these: a bucket that a core's cache holds, within bounds.
 AUTO_BUCKET_BYTES = 2_700_000
@@ -199,5 +200,3 @@ def check_limits(n_rows: int, n_features: int, bucket_size: int) -> None:
         raise TooManyFeaturesError(n_features, _core.MAX_FEATURES)
     if n_rows // bucket_size > MAX_BUCKETS:
         raise TooManyBucketsError(n_rows // bucket_size, MAX_BUCKETS)
-    if n_rows > MAX_ROWS:
-        raise TooManyRowsError(n_rows, MAX_ROWS)

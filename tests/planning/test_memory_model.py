@@ -75,3 +75,12 @@ def test_lines_of_a_csv_tell_about_how_many_rows_there_are(tmp_path: Path) -> No
         assert rows.n_rows is None and lines <= (rows.expected_rows or 0) < 1.3 * lines
         limits.append(named(rows, bucket_size=100, top_sample=40_000))
     assert limits[1] - limits[0] > 40_000 * 60
+
+
+@pytest.mark.parametrize("n", [2**31, 2**33, 10**12])
+def test_more_rows_than_32_bits_number_are_planned(n: int) -> None:
+    model = planned(array_rows(n), store="disk", oob_score=True, memory_limit="4GB")
+    assert model.sizes.n_rows == n and model.plan.top_sample == 500_000
+    assert model.sizes.row - planned(array_rows(10**6), store="disk", oob_score=True).sizes.row == (
+        4 if n > 2**32 else 0
+    )

@@ -61,7 +61,6 @@ from .fits import (
     ThreadLimitError,
     TooManyBucketsError,
     TooManyFeaturesError,
-    TooManyRowsError,
     UnseenLabelError,
 )
 from .models import (
@@ -139,7 +138,6 @@ __all__ = [
     "TooManyBucketsError",
     "TooManyFeaturesError",
     "TooManyLabelsError",
-    "TooManyRowsError",
     "TruncatedModelFileError",
     "UnclosedQuoteError",
     "UnknownParameterError",

@@ -46,13 +46,6 @@ class TooManyBucketsError(DataError):
         )
 
 
-class TooManyRowsError(DataError):
-    """More rows than can be held in memory by their 32-bit number."""
-
-    def __init__(self, n_rows: int, limit: int) -> None:
-        super().__init__(f"X has {n_rows} rows, but at most {limit} can be trained on in memory.")
-
-
 class SpillDirectoryError(OldgrowthError, OSError):
     """The directory for what does not fit memory cannot be used."""
 

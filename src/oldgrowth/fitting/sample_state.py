@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ..plan import MAX_ROWS
 from ..rows.training_rows import Place, TrainingRows
 
 # Bytes of labels as an array, beyond what they take themselves: its type may be wider than all of them.
@@ -42,8 +41,9 @@ def check_memory(values: dict[str, Any], place: Place, rows: TrainingRows) -> No
 def _check_place(place: Place, complete: bool, rows: TrainingRows) -> None:
     if not _whole(*vars(place).values()) or place.row > place.source_row:
         raise ValueError("no place of the pass")
-    most = MAX_ROWS if rows.n_rows is None else rows.n_rows
-    if place.row > most or (complete and rows.n_rows not in (None, place.row)):
+    if (rows.n_rows is not None and place.row > rows.n_rows) or (
+        complete and rows.n_rows not in (None, place.row)
+    ):
         raise ValueError("another number of rows")
 
 

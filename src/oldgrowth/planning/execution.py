@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from .. import _core
 from ..errors import DiskTooSmallError, ParameterError
-from ..plan import AUTO_BUCKET_BYTES, AUTO_BUCKET_SIZES, AUTO_ONE_BUCKET, MAX_ROWS, Plan
+from ..plan import AUTO_BUCKET_BYTES, AUTO_BUCKET_SIZES, AUTO_ONE_BUCKET, Plan
 from ..rows.data_summary import Facts
 from ..rows.training_rows import TrainingRows
 from ..storage.checkpoint_dir import bytes_used
@@ -225,7 +225,7 @@ def _refuse_disk_at_start(planner: Planner, rows: TrainingRows, limits: Limits, 
         plan = planner.expected(Facts(n_rows, rows.n_features, n_classes, widths.record))
         return MemoryModel(plan, Sizes.of(plan, rows, n_rows, widths), limits)
 
-    n_rows = min(rows.n_rows or 1, MAX_ROWS)
+    n_rows = rows.n_rows or 1
     narrow = model(Widths.narrowest(rows.n_features), n_classes)
     plan = narrow.plan
     classes_known = not plan.classification or rows.n_classes > 0

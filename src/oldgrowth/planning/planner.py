@@ -18,7 +18,7 @@ from ..errors import DataError, ParameterError
 from ..messages.surface import Say, in_words_of, listed
 from ..plan import (
     AUTO_BALANCE,
-    MAX_ROWS,
+    UNKNOWN_ROWS,
     Plan,
     auto_bucket_size,
     auto_chunk_size,
@@ -62,7 +62,7 @@ def bootstrap_mean(max_samples: int | float | None, bootstrap: bool, n: int) -> 
         return max(1, math.ceil(max_samples * n)) / n
     if max_samples <= HIGHEST_BOOTSTRAP_MEAN * n:
         return max_samples / n
-    most = f"of at most {HIGHEST_BOOTSTRAP_MEAN} times {'all' if n == MAX_ROWS else f'the {n}'} rows"
+    most = f"of at most {HIGHEST_BOOTSTRAP_MEAN} times {'all' if n == UNKNOWN_ROWS else f'the {n}'} rows"
     raise ParameterError("max_samples", max_samples, f"None, a number of rows from 1 on or a share, {most}")
 
 
@@ -228,7 +228,7 @@ class Planner:
     def expect(self, n_rows: int | None, n_features: int, n_classes: int) -> Plan:
         """The plan before the first pass: it raises for parameters that are not possible, and its top
         sample is the largest there may be."""
-        n = MAX_ROWS if n_rows is None else n_rows
+        n = UNKNOWN_ROWS if n_rows is None else n_rows
         wide, narrow = (
             self.expected(Facts(n, n_features, n_classes, width * n_features)) for width in (4, 1)
         )
