@@ -27,7 +27,7 @@ HIGHEST, WRONGLY_REFUSED = 1.05, 0.8
 _CHILD = """
 import json, sys
 asked = json.loads(sys.argv[1])
-from oldgrowth import batch_predict
+from oldgrowth.forest import batch_predict
 from oldgrowth.system.memory import peak_memory, resident_memory
 batch_predict.refuses = not asked["unchecked"]
 said = {"start": resident_memory()}
