@@ -32,10 +32,11 @@ struct File {
   int fd;
 
   File() {
-    char name[] = "/tmp/oldgrowth-test-XXXXXX";
-    fd = mkstemp(name);
+    std::FILE* made = std::tmpfile();
+    CHECK(made != nullptr);
+    fd = dup(fileno(made));
     CHECK(fd >= 0);
-    unlink(name);
+    std::fclose(made);
   }
   explicit File(const std::string& bytes) : File() { write(bytes, 0); }
   ~File() { close(fd); }
