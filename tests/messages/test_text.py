@@ -15,7 +15,7 @@ import pytest
 import oldgrowth
 from cli_files import done, failed
 from oldgrowth.errors import MissingColumnError
-from oldgrowth.messages.text import counted, printable
+from oldgrowth.messages.text import counted, human_bytes, printable
 
 EVIL = "a\x1b[31mred\x07\x9b\u202e"
 
@@ -103,3 +103,8 @@ def test_warnings_show_no_control_characters() -> None:
         warnings.simplefilter("always")
         oldgrowth.RandomForestRegressor(1).fit(rows, rows["b"])
     assert [r"x\x1b_id" in str(warning.message) for warning in caught] == [True]
+
+
+def test_bytes_have_three_digits_and_a_unit() -> None:
+    sizes = (7, 1500, 2.5e6, 999.4e6, 999.6e6, 3e9, 4e12)
+    assert [human_bytes(n) for n in sizes] == ["7 B", "1.5 kB", "2.5 MB", "999 MB", "1 GB", "3 GB", "4 TB"]

@@ -26,7 +26,7 @@ import oldgrowth.storage.task_log
 from helpers import make_data
 from oldgrowth.cli.main import run
 from oldgrowth.errors import OldgrowthError
-from oldgrowth.messages.counts import warn
+from oldgrowth.messages.log import warn
 from oldgrowth.messages.warnings import LeftoverWarning
 from on_disk import make_all_tiny
 

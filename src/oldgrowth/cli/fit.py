@@ -12,12 +12,11 @@ from rich.console import Console
 from ..datasets.base import Dataset
 from ..datasets.labels import CodedLabels
 from ..errors import DataError, DirectoryInUseError, SpillDirectoryError
-from ..messages.counts import warn
-from ..messages.text import counted
+from ..messages.log import warn
+from ..messages.text import counted, human_bytes
 from ..messages.warnings import LeftoverWarning, TaskWarning
 from ..reporting.tables import plain, print_json, report_facts, stage_table
 from ..storage.checkpoint_dir import clear_lasting
-from ..system.memory import human_bytes
 from .parameters import check_known, estimator_class
 from .sources import Source, refuse_a_source
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from ..estimators.saved import estimator_of
 from ..forest.depths import forest_depths
 from ..forest.model_file import VERSION, Model, read_model
-from ..messages.text import counted
+from ..messages.text import counted, human_bytes
 from ..reporting.report import FitReport
 from ..reporting.tables import (
     Range,
@@ -26,7 +26,6 @@ from ..reporting.tables import (
     stage_table,
     table,
 )
-from ..system.memory import human_bytes
 
 _TOP_FEATURES = 10
 _MOST_CLASSES = 20

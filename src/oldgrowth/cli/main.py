@@ -25,7 +25,7 @@ from ..errors import (
     SpillDirectoryError,
 )
 from ..estimators.parameters import KINDS, TASKS
-from ..messages.counts import IN_WORDS
+from ..messages.log import IN_WORDS
 from ..messages.text import printable
 from ..system.signals import Terminated, ended_by_signals
 from .options import (

@@ -21,7 +21,7 @@ from ..errors import (
     NoDataError,
     NoMemberError,
 )
-from ..messages.counts import warn
+from ..messages.log import warn
 from ..messages.surface import listed
 from .base import Dataset
 from .columns import AllBut, choose_columns

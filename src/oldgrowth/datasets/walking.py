@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
 from ..errors import UnknownSourceError, UnreadableFileError
-from ..messages.counts import warn
+from ..messages.log import warn
 from ..messages.surface import listed
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"

@@ -17,12 +17,13 @@ from ..datasets import open_dataset
 from ..datasets.base import Dataset
 from ..estimators.forests import RandomForestClassifier, SubsetForestClassifier
 from ..forest.predict import predict_sums
+from ..messages.text import human_bytes
 from ..planning.planner import jobs_of
 from ..reporting.report import FitReport
 from ..reporting.tables import stage_table
 from ..rows.read_ahead import read_ahead
 from ..storage.workspace import spill_space
-from ..system.memory import human_bytes, peak_memory
+from ..system.memory import peak_memory
 from .picture import save_picture
 from .scene import Bools, Labels, Scene, patches_of_lines
 from .scene_files import TARGET, SceneFiles, make_scene_files, strips

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError
-from ..messages.counts import warn
+from ..messages.log import warn
 from ..messages.surface import listed
 from ..messages.warnings import FeatureNamesWarning
 

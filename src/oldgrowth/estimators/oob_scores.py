@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..messages.counts import warn
+from ..messages.log import warn
 from ..messages.text import counted
 from ..storage.votes import OobRows
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..checks import flag, path_of
 from ..forest.model_file import Model, read_model, restored
 from ..forest.model_meta import number_of, report_of, restore_columns, value_of
-from ..messages.counts import warn
+from ..messages.log import warn
 from ..system.resource_limits import clear_limits
 from . import forests
 from .base import Classifier, Regressor

@@ -15,7 +15,8 @@ from sklearn.tree._tree import NODE_DTYPE, TREE_LEAF, TREE_UNDEFINED, Tree
 from ..errors import ExportError
 from ..forest.forest import Forest
 from ..forest.whole_trees import WholeTree, trees_of, whole_sizes
-from ..system.memory import human_bytes, memory_limit_of, resident_memory
+from ..messages.text import human_bytes
+from ..system.memory import memory_limit_of, resident_memory
 
 # What the other forest does not take over: threads would add up the trees in any order, so that the last bit
 # of a prediction varies, and there are no out-of-bag predictions.

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..forest.forest import Forest
-from ..messages.counts import warn
+from ..messages.log import warn
 from ..messages.warnings import SpillsToMemoryWarning
 from ..plan import Plan
 from ..planning.execution import (

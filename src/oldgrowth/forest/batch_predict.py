@@ -17,7 +17,7 @@ from ..datasets.base import Batch, Dataset, shortened
 from ..datasets.labels import CodedLabels
 from ..datasets.matrix import MatrixDataset
 from ..errors import DataError, MemoryLimitError
-from ..messages.counts import warn
+from ..messages.log import warn
 from ..messages.warnings import FeatureNamesWarning
 from ..rows.read_ahead import read_ahead
 from ..system.memory import READING_BYTES, memory_limit_of, resident_memory

@@ -1,1 +1,1 @@
-"""Words and numbers as people read them: text, counts, warnings, the surface that is in use."""
+"""Text that people read: the log, warnings, numbers with units, and names of parameters or options."""

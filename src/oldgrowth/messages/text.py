@@ -20,3 +20,12 @@ def _spelled(character: str) -> str:
 def counted(n: int, noun: str, plural: str | None = None) -> str:
     """A number with its noun: "1 row", "2,000 rows"."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def human_bytes(n: float) -> str:
+    """A number of bytes as "1.5 GB", in decimal units."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if n < 999.5:  # what is shown as 1000 is one of the next unit
+            return f"{n:.0f} {unit}" if unit == "B" else f"{n:.3g} {unit}"
+        n /= 1000
+    return f"{n:.3g} TB"

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from ..messages.text import human_bytes
 from ..plan import Plan
-from ..system.memory import human_bytes
 
 _NODE_BYTES = 8
 # In the log, beside nodes: of an entry, of a tree, and of a tree for each feature.

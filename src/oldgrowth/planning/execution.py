@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 
 from .. import _core
 from ..errors import DiskTooSmallError, ParameterError
+from ..messages.text import human_bytes
 from ..plan import AUTO_BUCKET_BYTES, AUTO_BUCKET_SIZES, AUTO_ONE_BUCKET, Plan
 from ..rows.data_summary import Facts
 from ..rows.training_rows import TrainingRows
 from ..storage.checkpoint_dir import bytes_used
 from ..system.limits import Limits, disk_space, nearest_existing
-from ..system.memory import human_bytes, resident_memory
+from ..system.memory import resident_memory
 from .disk_plan import DiskEstimate, DiskNeeds
 from .memory_model import (
     FEWEST_KEYS,

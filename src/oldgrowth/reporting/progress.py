@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ParameterError
-from ..messages.counts import LOGGER, tell
-from ..messages.text import counted
-from ..system.memory import human_bytes, resident_memory
+from ..messages.log import LOGGER, tell
+from ..messages.text import counted, human_bytes
+from ..system.memory import resident_memory
 from .screens import BETWEEN, screen_for
 
 _LOG_EVERY_SECONDS = 5.0

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..messages.notebook_html import html_table, in_html
-from ..messages.text import counted
-from ..system.memory import human_bytes, peak_memory, release_memory, resident_memory
+from ..messages.text import counted, human_bytes
+from ..system.memory import peak_memory, release_memory, resident_memory
 from .progress import Machine, Observers, Progress, StageProgress
 
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)

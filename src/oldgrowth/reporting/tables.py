@@ -13,8 +13,7 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
-from ..messages.text import printable
-from ..system.memory import human_bytes
+from ..messages.text import human_bytes, printable
 from .report import FitReport
 
 _BAR_WIDTH = 24

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..datasets.base import FloatsOrBytes
-from ..messages.counts import warn
+from ..messages.log import warn
 from ..messages.warnings import IdColumnWarning
 
 # What pandas calls an index that was written without a name: in CSV, in Parquet, in CSV read by others.

@@ -26,7 +26,7 @@ from ..errors import (
     SpillFullError,
     SpillLimitError,
 )
-from ..messages.counts import warn
+from ..messages.log import warn
 from ..messages.warnings import LeftoverWarning
 from ..system.limits import disk_space, nearest_existing
 from ..system.signals import uninterrupted

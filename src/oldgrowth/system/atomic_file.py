@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import _core
 from ..errors import OldgrowthError, OutputError, UnwritableFileError
-from ..messages.counts import warn
+from ..messages.log import warn
 from ..messages.warnings import LeftoverWarning
 from .signals import ended_by_signals
 

@@ -53,14 +53,6 @@ def auto_room() -> int:
     return int(_AUTO_SHARE * free_memory())
 
 
-def human_bytes(n: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if n < 1000:
-            return f"{n:.0f} {unit}" if unit == "B" else f"{n:.3g} {unit}"
-        n /= 1000
-    return f"{n:.3g} TB"
-
-
 def peak_memory() -> int:
     """The largest resident size this process has had, in bytes; 0 where the system does not tell."""
     try:  # Linux; what getrusage says there may be the peak of the process that started this one

@@ -14,7 +14,8 @@ from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from ..errors import OldgrowthError, OutOfMemoryError, ThreadLimitError
-from .memory import human_bytes, resident_memory
+from ..messages.text import human_bytes
+from .memory import resident_memory
 
 try:
     import resource
