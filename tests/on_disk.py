@@ -37,9 +37,9 @@ def make_all_tiny(monkeypatch: pytest.MonkeyPatch, tops_per_round: int = 2) -> N
     )
     monkeypatch.setattr(oldgrowth.storage.disk_store, "_WRITE_BYTES", 300)
     monkeypatch.setattr(oldgrowth.storage.votes, "_FEWEST_ROWS", 100)
-    choose = oldgrowth.planning.execution.choose_means
+    choose = oldgrowth.planning.execution.choose_execution
     monkeypatch.setattr(
-        oldgrowth.fitting.pipeline, "choose_means", lambda *args: replace(choose(*args), oob_bytes=0)
+        oldgrowth.fitting.pipeline, "choose_execution", lambda *args: replace(choose(*args), oob_bytes=0)
     )
 
 

@@ -16,7 +16,7 @@ from oldgrowth.plan import Plan
 from oldgrowth.planning.planner import Planner
 from oldgrowth.reporting.progress import StageProgress
 from oldgrowth.rows.array_rows import ArrayRows
-from oldgrowth.rows.data_summary import FactFinder
+from oldgrowth.rows.data_summary import SummaryBuilder
 from oldgrowth.storage.bucket_store import MemoryStore
 from oldgrowth.storage.sampled import Sampled
 from oldgrowth.system.threads import Workers
@@ -35,9 +35,9 @@ def small_plan(data: ArrayRows, subsets: bool = False, **params: Any) -> Plan:
     kind = SubsetForestClassifier if subsets else RandomForestClassifier
     given = kind(**(defaults | sizes | params))
     planner = Planner(checked(given._parameters, given.get_params()), False, classification=True)
-    finder = FactFinder(data.n_features, classification=True)
+    finder = SummaryBuilder(data.n_features, classification=True)
     finder.add(data.targets, data.weights)
-    return planner.plan(finder.facts(3, 4 * data.n_features), np.arange(3))
+    return planner.plan(finder.summary(3, 4 * data.n_features), np.arange(3))
 
 
 def all_values(data: ArrayRows) -> np.ndarray:

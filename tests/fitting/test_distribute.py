@@ -18,7 +18,7 @@ from oldgrowth.rows.array_rows import ArrayRows
 from oldgrowth.storage.bucket_store import BucketStore, MemoryStore
 from oldgrowth.storage.disk_store import DiskStore
 from oldgrowth.storage.sampled import Sampled
-from oldgrowth.storage.workspace import Workspace, spill_space
+from oldgrowth.storage.workspace import Workspace, spill_workspace
 from stages import PROGRESS, all_values, pool, small_data, small_plan, through_top_trees
 
 
@@ -67,22 +67,22 @@ class StoreSuite(ABC):
 
     @abstractmethod
     def make(
-        self, sampled: Sampled, n_buckets: dict[int, int], plan: Plan, space: Workspace
+        self, sampled: Sampled, n_buckets: dict[int, int], plan: Plan, workspace: Workspace
     ) -> BucketStore: ...
 
     @pytest.fixture
-    def space(self, tmp_path: Path) -> Iterator[Workspace]:
-        with spill_space(tmp_path) as space:
-            yield space
+    def workspace(self, tmp_path: Path) -> Iterator[Workspace]:
+        with spill_workspace(tmp_path) as workspace:
+            yield workspace
 
     @pytest.mark.parametrize("chunk_size", [1, 64, 5000])
     @pytest.mark.parametrize("weighted", [False, True])
-    def test_every_row_is_in_its_bucket(self, chunk_size: int, weighted: bool, space: Workspace) -> None:
+    def test_every_row_is_in_its_bucket(self, chunk_size: int, weighted: bool, workspace: Workspace) -> None:
         data = small_data(weights=np.arange(1.0, 2001.0) if weighted else None)
         plan = small_plan(data, chunk_size=chunk_size, oob_score=True)
         with pool() as threads:
             sampled, tops = through_top_trees(data, plan, threads)
-            store = self.make(sampled, {i: top.n_buckets for i, top in tops.items()}, plan, space)
+            store = self.make(sampled, {i: top.n_buckets for i, top in tops.items()}, plan, workspace)
             distribute(sampled, tops, store, plan, threads, PROGRESS)
         for i, top in tops.items():
             store.seal(i)
@@ -91,12 +91,12 @@ class StoreSuite(ABC):
                 np.testing.assert_array_equal(store.numbers(i, bucket), np.flatnonzero(expected == bucket))
             np.testing.assert_array_equal(store.sizes(i), np.bincount(expected, minlength=top.n_buckets))
 
-    def filled(self, order: list[int], space: Workspace) -> tuple[BucketStore, ArrayRows, np.ndarray]:
+    def filled(self, order: list[int], workspace: Workspace) -> tuple[BucketStore, ArrayRows, np.ndarray]:
         data = small_data(600)
         plan = small_plan(data, oob_score=True)
         with pool() as threads:
             sampled = sample(data, plan, threads, PROGRESS)
-        store = self.make(sampled, {0: 5}, plan, space)
+        store = self.make(sampled, {0: 5}, plan, workspace)
         chunks = [chunk for chunk, _ in _passed(data, 100)]
         buckets = np.random.default_rng(0).integers(0, 5, 600).astype(np.uint32)
         group = store.begin_group()
@@ -108,17 +108,17 @@ class StoreSuite(ABC):
         return store, data, buckets
 
     @pytest.mark.parametrize("order", [[0, 1, 2, 3, 4, 5], [5, 2, 0, 4, 1, 3]])
-    def test_chunks_may_come_in_any_order(self, order: list[int], space: Workspace) -> None:
-        store, _, buckets = self.filled(order, space)
+    def test_chunks_may_come_in_any_order(self, order: list[int], workspace: Workspace) -> None:
+        store, _, buckets = self.filled(order, workspace)
         np.testing.assert_array_equal(store.sizes(0), np.bincount(buckets))
         for bucket in range(5):
             np.testing.assert_array_equal(store.numbers(0, bucket), np.flatnonzero(buckets == bucket))
 
     @pytest.mark.parametrize("places", [None, [0, 3, 50]])
     def test_a_bucket_grows_as_the_same_rows_elsewhere(
-        self, places: list[int] | None, space: Workspace
+        self, places: list[int] | None, workspace: Workspace
     ) -> None:
-        store, data, buckets = self.filled([3, 1, 0, 2, 5, 4], space)
+        store, data, buckets = self.filled([3, 1, 0, 2, 5, 4], workspace)
         plan = small_plan(data)
         rows = np.flatnonzero(buckets == 2).astype(np.uint32)
         chosen = None if places is None else np.array(places, dtype=np.uint32)
@@ -138,12 +138,12 @@ class StoreSuite(ABC):
         ]
         np.testing.assert_array_equal(trees[0][0], trees[1][0])
 
-    def test_split_buckets_hold_the_rows_that_the_tree_leads_there(self, space: Workspace) -> None:
+    def test_split_buckets_hold_the_rows_that_the_tree_leads_there(self, workspace: Workspace) -> None:
         data = small_data(20_000)
         plan = small_plan(data, bucket_size=50, top_sample=40, oob_score=True)
         with pool() as threads:
             sampled, tops = through_top_trees(data, plan, threads)
-            store = self.make(sampled, {i: top.n_buckets for i, top in tops.items()}, plan, space)
+            store = self.make(sampled, {i: top.n_buckets for i, top in tops.items()}, plan, workspace)
             distribute(sampled, tops, store, plan, threads, PROGRESS)
             for i, top in tops.items():
                 store.seal(i)
@@ -163,13 +163,17 @@ def _passed(data: ArrayRows, rows: int):
 
 
 class TestMemoryStore(StoreSuite):
-    def make(self, sampled: Sampled, n_buckets: dict[int, int], plan: Plan, space: Workspace) -> BucketStore:
+    def make(
+        self, sampled: Sampled, n_buckets: dict[int, int], plan: Plan, workspace: Workspace
+    ) -> BucketStore:
         return MemoryStore(sampled, n_buckets, plan)
 
 
 class TestDiskStore(StoreSuite):
-    def make(self, sampled: Sampled, n_buckets: dict[int, int], plan: Plan, space: Workspace) -> BucketStore:
-        return DiskStore(sampled, n_buckets, plan, space, group_rows=max(600, plan.chunk_size))
+    def make(
+        self, sampled: Sampled, n_buckets: dict[int, int], plan: Plan, workspace: Workspace
+    ) -> BucketStore:
+        return DiskStore(sampled, n_buckets, plan, workspace, group_rows=max(600, plan.chunk_size))
 
 
 class TestDiskStoreInTinyBlocks(TestDiskStore):

@@ -14,7 +14,7 @@ from oldgrowth.fitting.sample import sample
 from oldgrowth.rows.array_rows import ArrayRows
 from oldgrowth.rows.records import encode
 from oldgrowth.rows.training_rows import Chunk, Place
-from oldgrowth.storage.fit_workspace import Space
+from oldgrowth.storage.fit_workspace import FitWorkspace
 from stages import PROGRESS, all_values, pool, small_data, small_plan
 
 
@@ -46,17 +46,17 @@ class Streamed(ArrayRows):
 
 
 @pytest.mark.parametrize("known", [True, False])
-@pytest.mark.parametrize("kept_bytes", [0, 5000, 10**9])
+@pytest.mark.parametrize("candidate_bytes", [0, 5000, 10**9])
 @pytest.mark.parametrize("chunk_size", [7, 500, 9999])
 def test_streamed_rows_are_kept_for_the_samples(
-    known: bool, kept_bytes: int, chunk_size: int, tmp_path: Path
+    known: bool, candidate_bytes: int, chunk_size: int, tmp_path: Path
 ) -> None:
     data = small_data(weights=np.arange(1.0, 2001.0))
     streamed = Streamed(all_values(data), data.targets, 3, data.weights)
     streamed.known = known
     plan = small_plan(data, chunk_size=chunk_size)
-    with pool() as threads, Space(tmp_path) as space:
-        sampled = sample(streamed, plan, threads, PROGRESS, space, kept_bytes)
+    with pool() as threads, FitWorkspace(tmp_path) as workspace:
+        sampled = sample(streamed, plan, threads, PROGRESS, workspace, candidate_bytes)
         for top in range(2):
             rows = sampled.top_sample(plan, top)
             taken = list(sampled.take(rows))
@@ -94,7 +94,7 @@ def test_no_top_tree_needs_no_sample() -> None:
     streamed = Streamed(all_values(data), data.targets, 3)
     with pool() as threads:
         sampled = sample(streamed, small_plan(data, bucket_size=2000), threads, PROGRESS)
-    assert sampled.kept is not None and not sampled.kept._parts
+    assert sampled.candidates is not None and not sampled.candidates._parts
 
 
 def test_records_are_as_narrow_as_the_values_allow() -> None:

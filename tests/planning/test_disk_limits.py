@@ -15,7 +15,7 @@ import oldgrowth.fitting.pipeline
 from helpers import make_data
 from oldgrowth import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from oldgrowth.errors import DiskTooSmallError, SpillDirectoryError, SpillLimitError
-from oldgrowth.storage.workspace import Workspace, spill_space
+from oldgrowth.storage.workspace import Workspace, spill_workspace
 
 X, Y = make_data(6000, 5, 3, seed=1)
 NOISE = np.random.default_rng(0).normal(size=len(Y))
@@ -26,9 +26,9 @@ def peak(monkeypatch) -> list[int]:
     """The most bytes that files had, as the file system tells."""
     most, take = [0], Workspace.take
 
-    def measured(space: Workspace, n_bytes: int) -> None:
-        take(space, n_bytes)
-        most[0] = max(most[0], space.used() + n_bytes)
+    def measured(workspace: Workspace, n_bytes: int) -> None:
+        take(workspace, n_bytes)
+        most[0] = max(most[0], workspace.used() + n_bytes)
 
     monkeypatch.setattr(Workspace, "take", measured)
     return most
@@ -86,20 +86,20 @@ def test_votes_of_many_classes_are_named_as_what_takes_the_disk(tmp_path) -> Non
 
 
 def test_nothing_is_written_beyond_the_limit(tmp_path) -> None:
-    with spill_space(tmp_path) as space:
-        space.limit = 1000
-        file = space.file("trees.log")
+    with spill_workspace(tmp_path) as workspace:
+        workspace.limit = 1000
+        file = workspace.file("trees.log")
         file.append(bytes(600))
         with pytest.raises(SpillLimitError, match="401 more bytes"):
             file.append(bytes(401))
         with pytest.raises(SpillLimitError):
-            space.replace("sample.npz", bytes(500))
+            workspace.replace("sample.npz", bytes(500))
         file.truncate(100)
-        space.replace("sample.npz", bytes(300))
-        space.replace("sample.npz", bytes(200))
+        workspace.replace("sample.npz", bytes(300))
+        workspace.replace("sample.npz", bytes(200))
         file.append(bytes(500))
-        space.remove("trees.log")
-        space.file("oob.log").append(bytes(600))
+        workspace.remove("trees.log")
+        workspace.file("oob.log").append(bytes(600))
 
 
 def test_many_top_trees_need_few_descriptors(tmp_path) -> None:

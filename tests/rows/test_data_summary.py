@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from oldgrowth.rows.data_summary import ExactSum, FactFinder, Facts
+from oldgrowth.rows.data_summary import DataSummary, ExactSum, SummaryBuilder
 
 
 @given(arrays(np.float64, st.integers(1, 60), elements=st.floats(0, 1e300)), st.integers(1, 59))
@@ -19,12 +19,12 @@ def test_a_sum_is_exact_in_any_parts(values: np.ndarray, cut: int) -> None:
     assert total.value() == fsum(values)
 
 
-def found(targets: np.ndarray, weights: np.ndarray | None, chunk: int, n_classes: int) -> Facts:
-    finder = FactFinder(3, classification=n_classes > 0)
+def found(targets: np.ndarray, weights: np.ndarray | None, chunk: int, n_classes: int) -> DataSummary:
+    finder = SummaryBuilder(3, classification=n_classes > 0)
     for first in range(0, len(targets), chunk):
         part = slice(first, first + chunk)
         finder.add(targets[part], None if weights is None else weights[part])
-    return finder.facts(n_classes)
+    return finder.summary(n_classes)
 
 
 @pytest.mark.parametrize("n_classes", [0, 5])

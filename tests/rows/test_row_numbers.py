@@ -9,11 +9,11 @@ import pytest
 from oldgrowth import _core
 from oldgrowth.fitting.sample import sample
 from oldgrowth.rows.training_rows import Chunk, Place
-from oldgrowth.storage.candidate_rows import KeptRows
+from oldgrowth.storage.candidate_rows import CandidateRows
 from oldgrowth.storage.disk_store import DiskStore
-from oldgrowth.storage.fit_workspace import Space
+from oldgrowth.storage.fit_workspace import FitWorkspace
 from oldgrowth.storage.votes import OobOnDisk
-from oldgrowth.storage.workspace import spill_space
+from oldgrowth.storage.workspace import spill_workspace
 from stages import PROGRESS, pool, small_data, small_plan
 
 FIRST = 2**33
@@ -53,13 +53,11 @@ def test_a_sample_of_the_candidates_is_that_of_all_rows(size: int, n: int) -> No
 def test_kept_rows_have_their_numbers(first: int, tmp_path: Path) -> None:
     chunks = [chunk_of(first), chunk_of(first + 600)]
     numbers = first + np.arange(0, 1200, 7, dtype=np.uint64)
-    with spill_space(tmp_path) as workspace:
-        space = Space()
-        space.get = lambda: workspace  # type: ignore[method-assign]
-        kept = KeptRows(2, space, most_bytes=2**20)
+    with FitWorkspace(tmp_path) as workspace:
+        kept = CandidateRows(2, workspace, most_bytes=2**20)
         for chunk in chunks:
             kept.add(chunk, numbers[(numbers >= chunk.first_row) & (numbers < chunk.end)])
-        again = KeptRows(2, space, most_bytes=2**20)
+        again = CandidateRows(2, workspace, most_bytes=2**20)
         assert again.restore(kept.state(), 3, first + 1200)
         wanted = numbers[3::5]
         for rows in (kept, again):
@@ -75,10 +73,10 @@ def test_buckets_on_disk_have_the_numbers_of_their_rows(first: int, tmp_path: Pa
     plan = small_plan(data, oob_score=True)
     with pool() as threads:
         sampled = sample(data, plan, threads, PROGRESS)
-    many = replace(sampled, facts=replace(sampled.facts, n_rows=first + 600))
+    many = replace(sampled, summary=replace(sampled.summary, n_rows=first + 600))
     buckets = np.random.default_rng(0).integers(0, 5, 600).astype(np.uint32)
-    with spill_space(tmp_path) as space:
-        store = DiskStore(many, {0: 5}, plan, space, 600)
+    with spill_workspace(tmp_path) as workspace:
+        store = DiskStore(many, {0: 5}, plan, workspace, 600)
         group = store.begin_group()
         for chunk in data.chunks(100, Place()):
             part = slice(chunk.first_row, chunk.end)
@@ -106,8 +104,8 @@ def test_votes_have_the_numbers_of_their_rows(first: int, tmp_path: Path) -> Non
     data = small_data()
     plan = small_plan(data, oob_score=True)
     numbers = first + np.arange(100, dtype=np.uint64)
-    with spill_space(tmp_path) as space:
-        oob = OobOnDisk(first + 100, plan, space, 2**20)
+    with spill_workspace(tmp_path) as workspace:
+        oob = OobOnDisk(first + 100, plan, workspace, 2**20)
         votes = oob.votes(numbers, np.arange(100.0))
         votes.sums[:], votes.trees[:] = np.arange(300).reshape(100, 3), np.arange(100) % 2
         oob.add(0, 0, range(2), 100, [votes])

@@ -22,8 +22,8 @@ from interrupted_fits import DATA, forest, interrupted
 from oldgrowth import RandomForestClassifier, RandomForestRegressor
 from oldgrowth.errors import CheckpointError, DirectoryInUseError, ParameterError, SpillDirectoryError
 from oldgrowth.storage.checkpoint import Checkpoint
-from oldgrowth.storage.checkpoint_dir import FILES, lasting_space
-from oldgrowth.storage.workspace import reclaim, spill_space
+from oldgrowth.storage.checkpoint_dir import FILES, lasting_workspace
+from oldgrowth.storage.workspace import reclaim, spill_workspace
 
 
 def mode(path: Path) -> int:
@@ -42,15 +42,15 @@ def contents(directory: Path) -> dict[str, tuple[bytes, int, int]]:
 def test_what_is_spilled_is_private(tmp_path) -> None:
     old = os.umask(0)
     try:
-        with spill_space(tmp_path) as space:
-            file = space.file("top-00000.rows")
+        with spill_workspace(tmp_path) as workspace:
+            file = workspace.file("top-00000.rows")
             file.append(b"secret")
-            space.replace("sample.npz", b"secret")
-            assert mode(space.path) == 0o700
-            files = [path for path in space.path.iterdir() if not path.is_symlink()]
+            workspace.replace("sample.npz", b"secret")
+            assert mode(workspace.path) == 0o700
+            files = [path for path in workspace.path.iterdir() if not path.is_symlink()]
             assert [mode(path) for path in files] == [0o600] * 3
-        with lasting_space(tmp_path / "new" / "deep") as space:
-            assert mode(space.path) == 0o700
+        with lasting_workspace(tmp_path / "new" / "deep") as workspace:
+            assert mode(workspace.path) == 0o700
     finally:
         os.umask(old)
 
@@ -74,17 +74,17 @@ def child(code: str, *args: object) -> subprocess.Popen[str]:
 HOLD = """
 import sys, time
 from pathlib import Path
-from oldgrowth.storage.checkpoint_dir import lasting_space
-from oldgrowth.storage.workspace import spill_space
-with globals()[sys.argv[1]](Path(sys.argv[2])) as space:
-    space.file("trees.log").append(b"x" * 100)
-    print(space.path, flush=True)
+from oldgrowth.storage.checkpoint_dir import lasting_workspace
+from oldgrowth.storage.workspace import spill_workspace
+with globals()[sys.argv[1]](Path(sys.argv[2])) as workspace:
+    workspace.file("trees.log").append(b"x" * 100)
+    print(workspace.path, flush=True)
     time.sleep(60)
 """
 
 
 def test_leftovers_are_reclaimed_but_not_what_is_in_use(tmp_path) -> None:
-    dead, alive = child(HOLD, "spill_space", tmp_path), child(HOLD, "spill_space", tmp_path)
+    dead, alive = child(HOLD, "spill_workspace", tmp_path), child(HOLD, "spill_workspace", tmp_path)
     dead_path, alive_path = (Path(process.stdout.readline().strip()) for process in (dead, alive))
     try:
         dead.kill()
@@ -107,14 +107,14 @@ def test_leftovers_are_reclaimed_but_not_what_is_in_use(tmp_path) -> None:
 
 
 def test_fits_at_the_same_time_do_not_meet(tmp_path) -> None:
-    with spill_space(tmp_path) as one, spill_space(tmp_path) as two:
+    with spill_workspace(tmp_path) as one, spill_workspace(tmp_path) as two:
         assert one.path != two.path
         assert reclaim(tmp_path) == 0 and one.path.exists() and two.path.exists()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_second_process_in_a_checkpoint_is_refused(tmp_path) -> None:
-    first = child(HOLD, "lasting_space", tmp_path)
+    first = child(HOLD, "lasting_workspace", tmp_path)
     first.stdout.readline()
     try:
         with pytest.raises(DirectoryInUseError, match="in use by another process"):
@@ -122,7 +122,7 @@ def test_a_second_process_in_a_checkpoint_is_refused(tmp_path) -> None:
     finally:
         first.kill()
         first.wait()
-    with lasting_space(tmp_path), pytest.raises(DirectoryInUseError), lasting_space(tmp_path):
+    with lasting_workspace(tmp_path), pytest.raises(DirectoryInUseError), lasting_workspace(tmp_path):
         pass
 
 
@@ -182,19 +182,19 @@ def test_of_many_files_the_one_that_differs_is_named(tmp_path: Path) -> None:
         files = [{"path": f"{i}.csv", "size": 10 + (i == changed)} for i in range(n)]
         return {"parameters": {}, "data": {"files": files}}
 
-    with lasting_space(tmp_path) as space:
-        begun = Checkpoint(space)
+    with lasting_workspace(tmp_path) as workspace:
+        begun = Checkpoint(workspace)
         begun.begin(identity(900, -1))
-        again = Checkpoint(space)
+        again = Checkpoint(workspace)
         again.begin(identity(900, -1))
         assert again.taken_up and not begun.taken_up
         with pytest.raises(
             CheckpointError, match=r"files\[707\] was .*'size': 10.* and is .*'size': 11"
         ) as one:
-            Checkpoint(space).begin(identity(900, 707))
+            Checkpoint(workspace).begin(identity(900, 707))
         assert len(str(one.value)) < 400
         with pytest.raises(CheckpointError, match="files were 900 and are 901"):
-            Checkpoint(space).begin(identity(901, -1))
+            Checkpoint(workspace).begin(identity(901, -1))
 
 
 def test_a_fit_that_goes_on_says_so(tmp_path, monkeypatch, capsys) -> None:

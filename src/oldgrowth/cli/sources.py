@@ -27,7 +27,7 @@ from ..forest.predict import predict_means
 from ..planning.planner import jobs_of
 from ..reporting.progress import Machine, Observers, Progress
 from ..rows.read_ahead import read_ahead
-from ..storage.workspace import spill_space
+from ..storage.workspace import spill_workspace
 from .options import STANDARD
 
 
@@ -94,8 +94,8 @@ def source_of(
         raise click.UsageError("- is standard input, which cannot be read together with other sources.")
     if sys.stdin.isatty():
         raise click.UsageError("- is standard input, but nothing is sent to it: use a pipe, or < file.")
-    with spill_space(None if spill_dir is None else Path(spill_dir).expanduser()) as space:
-        path = str(_kept_input(space.path, options.get("format")))
+    with spill_workspace(None if spill_dir is None else Path(spill_dir).expanduser()) as workspace:
+        path = str(_kept_input(workspace.path, options.get("format")))
         try:
             yield Source((path,), options)
         except OldgrowthError as error:

@@ -22,7 +22,7 @@ from ..planning.planner import jobs_of
 from ..reporting.report import FitReport
 from ..reporting.tables import stage_table
 from ..rows.read_ahead import read_ahead
-from ..storage.workspace import spill_space
+from ..storage.workspace import spill_workspace
 from ..system.memory import peak_memory
 from .picture import save_picture
 from .scene import Bools, Labels, Scene, patches_of_lines
@@ -58,10 +58,10 @@ def run_demo(size: int, trees: int, seed: int, memory_limit: int, output: Path, 
     All files are in a private directory among the system's temporary ones, which is gone in the end.
     """
     started = time.perf_counter()
-    with spill_space(None, demo=True) as space:
-        console.print(f"Making a scene of {size} x {size} pixels in {space.path} ...", soft_wrap=True)
-        files = make_scene_files(space.path, size, seed)
-        outcome = _train(files, trees, seed, memory_limit, space.path, console)
+    with spill_workspace(None, demo=True) as workspace:
+        console.print(f"Making a scene of {size} x {size} pixels in {workspace.path} ...", soft_wrap=True)
+        files = make_scene_files(workspace.path, size, seed)
+        outcome = _train(files, trees, seed, memory_limit, workspace.path, console)
         console.print()
         console.print(recall_table(outcome))
         console.print(

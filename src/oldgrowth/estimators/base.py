@@ -147,20 +147,20 @@ class _ForestBase(Exportable, DiskEstimating, BaseEstimator):
         kernel: Kernel,
         finish: Callable[[npt.NDArray[Any]], npt.NDArray[Any]],
         row_bytes: int,
-        kept_bytes: int,
+        candidate_bytes: int,
     ) -> npt.NDArray[Any]:
         """What `finish` makes of the kernel's results for all rows.
 
-        The kernel's results take `row_bytes` for each row of a batch, what is made of them `kept_bytes`.
+        The kernel's results take `row_bytes` for each row of a batch, what is made of them `candidate_bytes`.
         """
         self._check_use()
         if isinstance(X, Dataset):
-            held = kept_bytes * (X.n_rows or 0)
-            found = self._by_batch(X, kernel, Needs(row_bytes, kept_bytes, held))
+            held = candidate_bytes * (X.n_rows or 0)
+            found = self._by_batch(X, kernel, Needs(row_bytes, candidate_bytes, held))
             return gathered((finish(made) for _, made in found), X.n_rows)
         x = self._check_rows(X)
         jobs = self._jobs(len(x))
-        needs = Needs(row_bytes, kept_bytes, kept_bytes * len(x), n_rows=len(x))
+        needs = Needs(row_bytes, candidate_bytes, candidate_bytes * len(x), n_rows=len(x))
         plan = plan_array(self.forest_, len(x), self.memory_limit, jobs, needs)
         predictor = BatchPredictor(kernel, plan, self._names())
         return gathered((finish(made) for made in predictor.of_array(x)), len(x))
@@ -318,8 +318,8 @@ class Classifier(ClassifierMixin, _ForestBase):
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of the highest probability for each row."""
         predicting = self._predicting()
-        row_bytes, kept_bytes = 8 * self.forest_.n_outputs, 8 + self.classes_.itemsize
-        best = self._gathered(X, predicting, lambda means: means.argmax(axis=1), row_bytes, kept_bytes)
+        row_bytes, candidate_bytes = 8 * self.forest_.n_outputs, 8 + self.classes_.itemsize
+        best = self._gathered(X, predicting, lambda means: means.argmax(axis=1), row_bytes, candidate_bytes)
         return self.classes_.take(best)
 
     @clear_about_limits

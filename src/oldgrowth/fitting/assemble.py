@@ -31,7 +31,7 @@ def assemble(
     tops: list[TopTree],
     trees_of_tops: list[int],
     grown: GrownTrees,
-    space: Workspace | None = None,
+    workspace: Workspace | None = None,
 ) -> Assembled:
     """All trees in their order, whatever the order they were grown in. Empties `grown`.
 
@@ -50,7 +50,7 @@ def assemble(
         depth = max(depth, int(sizes.depth.max()))
     for start in (node_start, table_start):
         np.cumsum(start, out=start)
-    room = _InMemory if space is None else partial(_OnDisk, space)
+    room = _InMemory if workspace is None else partial(_OnDisk, workspace)
     nodes: _InMemory | _OnDisk = room(int(node_start[-1]), np.dtype(np.uint64))
     table: _InMemory | _OnDisk = room(int(table_start[-1]) * max(n_classes, 1), np.dtype(np.float32))
     crcs = np.empty(n_trees, dtype=np.uint32)
@@ -76,7 +76,7 @@ def assemble(
         "table": table.array(),
         "tree_crc": crcs,
     }
-    mapped = None if space is None else _mapped_arrays(space, {"nodes": nodes, "table": table})
+    mapped = None if workspace is None else _mapped_arrays(workspace, {"nodes": nodes, "table": table})
     forest = Forest(n_features, n_classes, arrays, mapped=mapped)
     if mapped is None:  # else it is perhaps larger than memory: each tree is checked when it is read
         forest.check()
@@ -87,9 +87,9 @@ def _starts(lengths: list[int] | npt.NDArray[np.int64]) -> npt.NDArray[np.uint64
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64)
 
 
-def _mapped_arrays(space: Workspace, arrays: dict[str, Any]) -> MappedArrays:
+def _mapped_arrays(workspace: Workspace, arrays: dict[str, Any]) -> MappedArrays:
     files = tuple(array.mapped for array in arrays.values() if array.mapped.size)
-    return MappedArrays(files, {name: array.checksum for name, array in arrays.items()}, space.path)
+    return MappedArrays(files, {name: array.checksum for name, array in arrays.items()}, workspace.path)
 
 
 def _mean_gain(gains: list[list[npt.NDArray[np.float64]]]) -> npt.NDArray[np.float64]:
@@ -116,8 +116,8 @@ class _InMemory:
 class _OnDisk:
     """The same in a file."""
 
-    def __init__(self, space: Workspace, size: int, dtype: np.dtype[Any]) -> None:
-        self._file = space.nameless()
+    def __init__(self, workspace: Workspace, size: int, dtype: np.dtype[Any]) -> None:
+        self._file = workspace.nameless()
         self._dtype = dtype
         self.mapped: _core.MappedFile | None = None
         self.checksum = 0  # of what was meant to be written

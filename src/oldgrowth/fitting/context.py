@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..plan import Plan
-from ..planning.execution import Means
+from ..planning.execution import ExecutionPlan
 from ..planning.memory_model import MemoryModel
 from ..reporting.report import Recorder
 from ..storage.checkpoint import Checkpoint
-from ..storage.fit_workspace import Space
+from ..storage.fit_workspace import FitWorkspace
 from ..storage.sampled import Sampled
 from ..system.threads import Workers
 
@@ -19,13 +19,13 @@ from ..system.threads import Workers
 class FitContext:
     """What is live during a fit: files, threads, and who is told of the progress."""
 
-    space: Space
+    workspace: FitWorkspace
     pool: Workers
     recorder: Recorder
 
     @property
     def checkpoint(self) -> Checkpoint:
-        return self.space.checkpoint()
+        return self.workspace.checkpoint()
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,16 @@ class Prepared:
 
     sampled: Sampled
     plan: Plan
-    means: Means
+    execution: ExecutionPlan
     model: MemoryModel
 
     @property
     def n_rows(self) -> int:
-        return self.sampled.facts.n_rows
+        return self.sampled.summary.n_rows
 
     @property
     def on_disk(self) -> bool:
-        return self.means.store == "disk"
+        return self.execution.store == "disk"
 
     @cached_property
     def trees_of_tops(self) -> list[int]:

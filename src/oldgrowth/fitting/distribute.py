@@ -81,7 +81,7 @@ def distribute(
             writing.result()
     if sampled.rows.checked:
         reading.compare(sampled.end)
-        if plan.classification and not np.array_equal(counts, sampled.facts.class_rows):
+        if plan.classification and not np.array_equal(counts, sampled.summary.class_rows):
             raise ChangedSourceError("the data", "the labels of the second pass are not those of the first")
 
 

@@ -113,9 +113,9 @@ def _grow_all(
 ) -> None:
     plan, pool, trees, oob = prepared.plan, context.pool, sinks.trees, sinks.votes
     memory = GrowingRoom.now(prepared.model, in_memory=not prepared.on_disk)
-    leaf_memory = LeafMemory(memory.most_keys, lambda: context.space.get().nameless())
+    leaf_memory = LeafMemory(memory.most_keys, lambda: context.workspace.get().nameless())
     of_tops = {i: TopTasks.of(store, i, top, prepared.trees_of_tops, trees) for i, top in tops.items()}
-    n_features = prepared.sampled.facts.n_features
+    n_features = prepared.sampled.summary.n_features
     large = _LARGE_SHARE * sum(int(top.sizes.sum()) for top in of_tops.values()) / plan.n_jobs
     open_buckets = {i: top.buckets_left for i, top in of_tops.items()}
     unfinished = [top for i, top in of_tops.items() if open_buckets[i]]

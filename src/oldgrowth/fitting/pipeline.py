@@ -17,7 +17,7 @@ from ..messages.warnings import SpillsToMemoryWarning
 from ..plan import Plan
 from ..planning.execution import (
     Outlook,
-    choose_means,
+    choose_execution,
     chunk_rows_for,
     expected_disk,
     largest_model,
@@ -30,7 +30,7 @@ from ..planning.planner import Planner
 from ..reporting.progress import Observers, StoppedByCallback
 from ..reporting.report import FitReport, Recorder
 from ..rows.training_rows import LabelLimit, TrainingRows
-from ..storage.fit_workspace import Space
+from ..storage.fit_workspace import FitWorkspace
 from ..storage.grown_trees import GrownTrees, TreesInMemory, TreesOnDisk
 from ..storage.sampled import Sampled
 from ..storage.votes import OobInMemory, OobOnDisk, OobRows, OutOfBag
@@ -98,20 +98,20 @@ class FirstPass:
         return max(0, self.model.room(self.model.limits.resident))
 
     @property
-    def kept_bytes(self) -> int:
+    def candidate_bytes(self) -> int:
         """Memory for rows that may be in a top sample."""
         return self._room // FIRST_PASS_SHARE
 
     @property
     def label_bytes(self) -> int:
         """Memory for labels."""
-        left = self.model.room(self.model.limits.resident) - self.kept_bytes
+        left = self.model.room(self.model.limits.resident) - self.candidate_bytes
         return max(2**20, left - self.model.sampling(self.plan.chunk_size))
 
     @property
     def at_work(self) -> int:
         """Memory of chunks and of rows that are kept, and what is left over for safety."""
-        return self.kept_bytes + self.model.chunks(self.plan.chunk_size, 1) + self.model.slack
+        return self.candidate_bytes + self.model.chunks(self.plan.chunk_size, 1) + self.model.slack
 
 
 @contextmanager
@@ -123,18 +123,18 @@ def _live(limits: Limits, n_jobs: int, observers: Observers, keep_checkpoint: bo
     with (
         ended_by_signals(),
         _told_how_to_resume(recorder, limits.checkpoint_dir),
-        Space(limits.spill_dir, limits.checkpoint_dir, keep_checkpoint) as space,
+        FitWorkspace(limits.spill_dir, limits.checkpoint_dir, keep_checkpoint) as workspace,
         workers(n_jobs) as pool,
     ):
-        space.stop, space.limit = pool.stop, limits.spill_limit
-        recorder.disk = lambda: space.opened
-        yield FitContext(space, pool, recorder)
+        workspace.stop, workspace.limit = pool.stop, limits.spill_limit
+        recorder.disk = lambda: workspace.opened
+        yield FitContext(workspace, pool, recorder)
 
 
 def _begin(context: FitContext, planner: Planner, rows: TrainingRows, model: MemoryModel) -> Planner:
     """Begin anew or resume; with the seed that the fit began with."""
-    space, recorder, checkpoint = context.space, context.recorder, context.checkpoint
-    begun = checkpoint.begin(planner.identity() | {"data": rows.fingerprint() if space.lasting else {}})
+    workspace, recorder, checkpoint = context.workspace, context.recorder, context.checkpoint
+    begun = checkpoint.begin(planner.identity() | {"data": rows.fingerprint() if workspace.lasting else {}})
     if rows.n_rows is not None and (disk := expected_disk(model)).needed:
         recorder.say(f"may need up to about {disk}")
     if checkpoint.taken_up:
@@ -148,22 +148,24 @@ def _sample(context: FitContext, planner: Planner, rows: TrainingRows, first_pas
     if first_pass.model.limits.memory_given:
         rows.limit_labels(LabelLimit(first_pass.label_bytes, outlook.limit_for_labels))
     with context.recorder.stage("sample", rows.n_rows, rows.nbytes) as progress:
-        return sample(rows, plan, context.pool, progress, context.space, first_pass.kept_bytes, outlook.look)
+        return sample(
+            rows, plan, context.pool, progress, context.workspace, first_pass.candidate_bytes, outlook.look
+        )
 
 
 def _prepare(context: FitContext, planner: Planner, sampled: Sampled, limits: Limits) -> Prepared:
     """Plan the other stages, now that all rows were seen."""
-    facts, recorder = sampled.facts, context.recorder
-    plan = planner.plan(facts, sampled.rows.classes)
+    summary, recorder = sampled.summary, context.recorder
+    plan = planner.plan(summary, sampled.rows.classes)
     widths = Widths.of(sampled.codec.widths, codec=sampled.codec.bytes)
-    model = MemoryModel(plan, Sizes.of(plan, sampled.rows, facts.n_rows, widths, facts.weighted), limits)
-    means = choose_means(model, recorder.report.stages[0].peak_memory)
-    recorder.say(f"store: {means.store} ({means.why})")
-    if means.store == "disk" and limits.spills_to_memory:
+    model = MemoryModel(plan, Sizes.of(plan, sampled.rows, summary.n_rows, widths, summary.weighted), limits)
+    execution = choose_execution(model, recorder.report.stages[0].peak_memory)
+    recorder.say(f"store: {execution.store} ({execution.why})")
+    if execution.store == "disk" and limits.spills_to_memory:
         warn(SpillsToMemoryWarning(limits.directory))
     if (disk := expected_disk(model)).needed:
         recorder.say(f"needs about {disk}")
-    return Prepared(sampled, replace(plan, chunk_size=means.chunk_rows), means, model)
+    return Prepared(sampled, replace(plan, chunk_size=execution.chunk_rows), execution, model)
 
 
 def _top_trees(context: FitContext, prepared: Prepared) -> tuple[Prepared, list[TopTree]]:
@@ -171,10 +173,15 @@ def _top_trees(context: FitContext, prepared: Prepared) -> tuple[Prepared, list[
     plan = prepared.plan
     with context.recorder.stage("top trees", plan.top_sample * len(prepared.trees_of_tops)) as progress:
         tops = grow_top_trees(
-            prepared.sampled, plan, context.pool, progress, context.checkpoint, prepared.means.tops_at_once
+            prepared.sampled,
+            plan,
+            context.pool,
+            progress,
+            context.checkpoint,
+            prepared.execution.tops_at_once,
         )
-    means = with_rounds(prepared.means, prepared.model, max(top.n_buckets for top in tops))
-    return replace(prepared, means=as_begun(means, context.checkpoint)), tops
+    execution = with_rounds(prepared.execution, prepared.model, max(top.n_buckets for top in tops))
+    return replace(prepared, execution=as_begun(execution, context.checkpoint)), tops
 
 
 @dataclass(frozen=True)
@@ -211,7 +218,7 @@ def _rounds(
     if prepared.plan.subsets:
         yield subset_round(prepared, tops)
         return
-    step = prepared.means.tops_per_round
+    step = prepared.execution.tops_per_round
     for first in range(0, len(tops), step):
         numbered = {i: tops[i] for i in range(first, min(first + step, len(tops)))}
         nbytes = prepared.sampled.rows.nbytes if prepared.on_disk else None
@@ -221,18 +228,18 @@ def _rounds(
 
 
 def _new_votes(context: FitContext, prepared: Prepared) -> OutOfBag:
-    plan, means = prepared.plan, prepared.means
-    if plan.subsets or (not prepared.on_disk and prepared.model.votes <= means.oob_bytes):
+    plan, execution = prepared.plan, prepared.execution
+    if plan.subsets or (not prepared.on_disk and prepared.model.votes <= execution.oob_bytes):
         return OobInMemory(prepared.n_rows, plan)
-    return OobOnDisk(prepared.n_rows, plan, context.space.get(), means.oob_bytes)
+    return OobOnDisk(prepared.n_rows, plan, context.workspace.get(), execution.oob_bytes)
 
 
 def _new_trees(context: FitContext, prepared: Prepared, votes: OutOfBag | None) -> GrownTrees:
     if not prepared.on_disk:
         return TreesInMemory()
     logged = votes if isinstance(votes, OobOnDisk) else None
-    facts = prepared.sampled.facts
-    return TreesOnDisk(context.space.get(), facts.n_features, prepared.plan.n_classes, logged)
+    summary = prepared.sampled.summary
+    return TreesOnDisk(context.workspace.get(), summary.n_features, prepared.plan.n_classes, logged)
 
 
 def _check_buckets(prepared: Prepared, done: Round, tops: dict[int, TopTree]) -> None:
@@ -246,9 +253,9 @@ def _check_buckets(prepared: Prepared, done: Round, tops: dict[int, TopTree]) ->
 
 def _assemble(context: FitContext, prepared: Prepared, grown: _Grown) -> Assembled:
     with context.recorder.stage("assemble", prepared.n_rows) as progress:
-        spilled = context.space.get() if prepared.on_disk else None
+        spilled = context.workspace.get() if prepared.on_disk else None
         made = assemble(
-            prepared.sampled.facts.n_features,
+            prepared.sampled.summary.n_features,
             prepared.plan.n_classes,
             grown.tops,
             prepared.trees_of_tops,
@@ -276,13 +283,15 @@ def _out_of_bag(context: FitContext, prepared: Prepared, grown: _Grown, forest: 
 
 
 def _completed(report: FitReport, prepared: Prepared, grown: _Grown, made: Assembled) -> FitReport:
-    facts, plan, means, sizes = prepared.sampled.facts, prepared.plan, prepared.means, grown.bucket_sizes
-    report.rows, report.features, report.record_bytes = facts.n_rows, facts.n_features, facts.record_bytes
-    report.top_trees = len(sizes) if plan.needs_top_trees(facts.n_rows) else 0
+    summary, sizes = prepared.sampled.summary, grown.bucket_sizes
+    plan, execution = prepared.plan, prepared.execution
+    report.rows, report.features = summary.n_rows, summary.n_features
+    report.record_bytes = summary.record_bytes
+    report.top_trees = len(sizes) if plan.needs_top_trees(summary.n_rows) else 0
     report.trees, report.nodes, report.depth = plan.n_estimators, made.forest.n_nodes, made.depth
     report.bucket_size, report.top_sample = plan.bucket_size, plan.top_sample
-    report.store, report.store_reason = means.store, means.why
-    report.rounds = -(-len(sizes) // means.tops_per_round)
+    report.store, report.store_reason = execution.store, execution.why
+    report.rounds = -(-len(sizes) // execution.tops_per_round)
     report.count_buckets(sizes)
     return report
 

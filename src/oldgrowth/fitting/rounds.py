@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..plan import Plan
-from ..planning.execution import Means
+from ..planning.execution import ExecutionPlan
 from ..reporting.progress import StageProgress
 from ..rows.training_rows import Place
 from ..storage.bucket_store import Buckets, BucketStore, MemoryStore
@@ -41,25 +41,25 @@ class Round:
         return {i: top for i, top in self.tops.items() if not _finished(i, top, trees, trees_of_tops)}
 
 
-def as_begun(means: Means, checkpoint: Checkpoint) -> Means:
+def as_begun(execution: ExecutionPlan, checkpoint: Checkpoint) -> ExecutionPlan:
     """With the rounds that an interrupted fit began with: the disk may have more or less room by now."""
-    if means.store != "disk":
-        return means
+    if execution.store != "disk":
+        return execution
     if (found := checkpoint.saved("rounds")) is not None:
         with checkpoint.believed("rounds"):
             tops = found[1]["tops_per_round"]
             if type(tops) is not int or tops < 1:
                 raise ValueError("no number of top trees")
-            return replace(means, tops_per_round=tops)
-    checkpoint.save("rounds", {}, {"tops_per_round": means.tops_per_round})
-    return means
+            return replace(execution, tops_per_round=tops)
+    checkpoint.save("rounds", {}, {"tops_per_round": execution.tops_per_round})
+    return execution
 
 
 def open_store(context: FitContext, prepared: Prepared, n_buckets: dict[int, int]) -> BucketStore:
     """Where the rows of so many buckets of these top trees go."""
     sampled, plan = prepared.sampled, prepared.plan
     if prepared.on_disk:
-        return DiskStore(sampled, n_buckets, plan, context.space.get(), prepared.means.group_rows)
+        return DiskStore(sampled, n_buckets, plan, context.workspace.get(), prepared.execution.group_rows)
     return MemoryStore(sampled, n_buckets, plan)
 
 
@@ -77,7 +77,7 @@ def distribute_round(
         with checkpoint.believed(f"{name}-split"):
             done = _reopened(list(tops), found, context, prepared, trees)
         if done is not None:
-            progress.skip(sampled.facts.n_rows)
+            progress.skip(sampled.summary.n_rows)
             return done
         checkpoint.forget(f"{name}-split")  # rows that it relies on are lost
     store = open_store(context, prepared, {i: top.n_buckets for i, top in tops.items()})
@@ -89,11 +89,11 @@ def distribute_round(
             checkpoint.save(name, {}, values)
 
     if complete:
-        progress.skip(sampled.facts.n_rows)
+        progress.skip(sampled.summary.n_rows)
     else:
         distribute(sampled, tops, store, plan, context.pool, progress, start, remember)
-        remember(sampled.end, sampled.facts.class_rows.tolist(), complete=True)
-    done = _split(tops, store, plan, context.pool, prepared.means.tops_at_once)
+        remember(sampled.end, sampled.summary.class_rows.tolist(), complete=True)
+    done = _split(tops, store, plan, context.pool, prepared.execution.tops_at_once)
     _save_split(checkpoint, name, store, done)
     return done
 
@@ -155,17 +155,17 @@ def _reopened(
     tops, owners = {}, {}
     for i in numbers:
         tops[i] = checked_top_tree(
-            {key: arrays[f"{i}_{key}"] for key in TopTree.__annotations__}, sampled.facts.n_features
+            {key: arrays[f"{i}_{key}"] for key in TopTree.__annotations__}, sampled.summary.n_features
         )
         owners[i] = arrays[f"{i}_owners"]
         rows = arrays[f"{i}_sizes"]
-        if not len(rows) == len(owners[i]) == tops[i].n_buckets or rows.sum() != sampled.facts.n_rows:
+        if not len(rows) == len(owners[i]) == tops[i].n_buckets or rows.sum() != sampled.summary.n_rows:
             raise ValueError("another number of buckets")
         if owners[i].dtype != np.int64 or owners[i].min() < 0 or len(np.unique(owners[i])) != len(rows):
             raise ValueError("a bucket without rows of its own")
     left = [i for i in numbers if not _finished(i, tops[i], trees, prepared.trees_of_tops)]
     store = open_store(context, prepared, {i: tops[i].n_buckets for i in left})
-    if not store.reopen({i: sizes[str(i)] for i in left}, sampled.facts.n_rows, owners):
+    if not store.reopen({i: sizes[str(i)] for i in left}, sampled.summary.n_rows, owners):
         return None
     for i in left:
         store.set_depths(i, tops[i].bucket_depths)
@@ -186,7 +186,7 @@ def _how_far(
     if not all(type(n) is int and n >= 0 for n in [*vars(place).values(), *classes, *sizes.values()]):
         raise ValueError("no numbers")
     rows = sum(classes) if plan.classification else place.row
-    if len(classes) > plan.n_classes or rows != place.row or place.row > sampled.facts.n_rows:
+    if len(classes) > plan.n_classes or rows != place.row or place.row > sampled.summary.n_rows:
         raise ValueError("another number of rows")
     if complete and place != sampled.end:
         raise ValueError("another end")

@@ -16,13 +16,13 @@ from .. import _core
 from ..errors import DataError
 from ..plan import Plan
 from ..reporting.progress import StageProgress
-from ..rows.data_summary import FactFinder
+from ..rows.data_summary import SummaryBuilder
 from ..rows.id_columns import IdFinder
 from ..rows.read_ahead import read_ahead
 from ..rows.training_rows import Chunk, Pass, Place, Trail, TrainingRows
-from ..storage.candidate_rows import KeptRows
+from ..storage.candidate_rows import CandidateRows
 from ..storage.checkpoint import Checkpoint
-from ..storage.fit_workspace import Space
+from ..storage.fit_workspace import FitWorkspace
 from ..storage.sampled import Sampled
 from .sample_state import check_memory
 
@@ -36,20 +36,23 @@ def sample(
     plan: Plan,
     pool: Executor,
     progress: StageProgress,
-    space: Space | None = None,
-    kept_bytes: int = 2**62,
+    workspace: FitWorkspace | None = None,
+    candidate_bytes: int = 2**62,
     look: Look | None = None,
 ) -> Sampled:
     """`plan` knows no more than what can be known before; its top sample is the largest there may be.
 
-    Sampled rows beyond `kept_bytes` go to the space. `look` is told now and then what is certain already.
+    Candidates beyond `candidate_bytes` go to the workspace. `look` is told now and then what is certain
+    already.
     """
-    space = space or Space()
-    checkpoint = space.checkpoint()
-    found = _Found(rows, plan, None if rows.random_access else KeptRows(rows.n_features, space, kept_bytes))
+    workspace = workspace or FitWorkspace()
+    checkpoint = workspace.checkpoint()
+    found = _Found(
+        rows, plan, None if rows.random_access else CandidateRows(rows.n_features, workspace, candidate_bytes)
+    )
     reading = Pass(rows, found.resume(checkpoint), found.trail)
     progress.skip(reading.place.row)
-    choose = _chooser(rows, plan) if found.kept is not None else None
+    choose = _chooser(rows, plan) if found.candidates is not None else None
     saved_at = time.monotonic()
     if not found.complete:
         with closing(read_ahead(reading.chunks(plan.chunk_size))) as chunks:
@@ -68,13 +71,13 @@ def sample(
 class _Found:
     """What is found so far."""
 
-    def __init__(self, rows: TrainingRows, plan: Plan, kept: KeptRows | None) -> None:
+    def __init__(self, rows: TrainingRows, plan: Plan, candidates: CandidateRows | None) -> None:
         self._rows = rows
-        self.kept = kept
+        self.candidates = candidates
         self.complete = False
         self.trail = Trail()
         self._profile = _core.Profile(rows.n_features)
-        self._finder = FactFinder(rows.n_features, plan.classification)
+        self._finder = SummaryBuilder(rows.n_features, plan.classification)
         self._ids = IdFinder(rows.n_features, rows.names)
         edges = np.linspace(0, rows.n_features, plan.n_jobs + 1).astype(int).tolist()
         self._columns = [(a, b) for a, b in pairwise(edges) if a < b]
@@ -84,8 +87,8 @@ class _Found:
         self._ids.add(chunk.x)
         if chunk.rows:
             self._finder.add(chunk.targets, chunk.weights)
-        if choose is not None and self.kept is not None:
-            self.kept.add(chunk, choose(chunk))
+        if choose is not None and self.candidates is not None:
+            self.candidates.add(chunk, choose(chunk))
         for task in work:
             task.result()
 
@@ -96,7 +99,9 @@ class _Found:
     def save(self, checkpoint: Checkpoint, place: Place, complete: bool) -> None:
         if not checkpoint.active:
             return
-        arrays = {} if self.kept is None else {f"kept_{k}": v for k, v in self.kept.state().items()}
+        arrays = (
+            {} if self.candidates is None else {f"kept_{k}": v for k, v in self.candidates.state().items()}
+        )
         flags = []
         for f in range(self._rows.n_features):
             wide, missing, arrays[f"values_{f}"] = self._profile.state(f)
@@ -118,17 +123,17 @@ class _Found:
             with checkpoint.believed(_STATE):
                 if (place := self._restored(*saved)) is not None:
                     return place
-        if self.kept is not None and checkpoint.active:  # rows of no memory, or not all of one
-            self.kept.forget()
+        if self.candidates is not None and checkpoint.active:  # rows of no memory, or not all of one
+            self.candidates.forget()
         return Place()
 
     def _restored(self, arrays: dict[str, npt.NDArray[Any]], values: dict[str, Any]) -> Place | None:
         """None if rows that were kept are lost: then the pass is made again."""
         place, classes = Place(**values["place"]), len(values["labels"].get("labels", []))
         check_memory(values, place, self._rows)
-        if self.kept is not None:
+        if self.candidates is not None:
             parts = {k.removeprefix("kept_"): v for k, v in arrays.items() if k.startswith("kept_")}
-            if not self.kept.restore(parts, classes, place.row):
+            if not self.candidates.restore(parts, classes, place.row):
                 return None
         for f, (wide, missing) in enumerate(values["features"]):
             known = arrays[f"values_{f}"]
@@ -148,11 +153,11 @@ class _Found:
         final = self._rows.finish_first_pass()
         if final is not None:
             self._finder.recode(final)
-        if self.kept is not None:
-            self.kept.recode(final)
+        if self.candidates is not None:
+            self.candidates.recode(final)
         codec = _core.RowCodec(self._profile)
-        facts = self._finder.facts(self._rows.n_classes, codec.record_bytes)
-        return Sampled(self._rows, facts, codec, self.kept, end, self.trail)
+        summary = self._finder.summary(self._rows.n_classes, codec.record_bytes)
+        return Sampled(self._rows, summary, codec, self.candidates, end, self.trail)
 
 
 # Called with how many rows and classes there are at least, what is known of values, if there are weights.

@@ -24,16 +24,16 @@ def check_memory(values: dict[str, Any], place: Place, rows: TrainingRows) -> No
     for entry in values["trail"]:
         if len(entry) != len(vars(place)) or not _whole(*entry):
             raise ValueError("no place of the pass")
-    facts = values["facts"]
-    if facts["rows"] != place.row:
+    summary = values["facts"]
+    if summary["rows"] != place.row:
         raise ValueError("another number of rows")
     n_classes = rows.n_classes
     if rows.classification and not rows.random_access:
         n_classes = _check_labels(values["labels"])
     if rows.classification:
-        _check_classes(facts, n_classes, place.row)
+        _check_classes(summary, n_classes, place.row)
     elif place.row:
-        low, high = (float.fromhex(text) for text in facts["range"])
+        low, high = (float.fromhex(text) for text in summary["range"])
         if not (math.isfinite(low) and math.isfinite(high) and low <= high):
             raise ValueError("no range of targets")
 
@@ -47,11 +47,11 @@ def _check_place(place: Place, complete: bool, rows: TrainingRows) -> None:
         raise ValueError("another number of rows")
 
 
-def _check_classes(facts: dict[str, Any], n_classes: int, n_rows: int) -> None:
-    counts = facts["class_rows"]
+def _check_classes(summary: dict[str, Any], n_classes: int, n_rows: int) -> None:
+    counts = summary["class_rows"]
     if len(counts) > n_classes or not _whole(*counts) or sum(counts) != n_rows:
         raise ValueError("another number of rows of the classes")
-    if any(not 0 <= int(code) < n_classes for code in facts["weight"]):
+    if any(not 0 <= int(code) < n_classes for code in summary["weight"]):
         raise ValueError("the weight of a class that there is not")
 
 

@@ -29,7 +29,7 @@ class SubsetStore:
         self._plan = plan
 
     def sizes(self, top: int) -> npt.NDArray[np.int64]:
-        return np.array([min(self._plan.top_sample, self._sampled.facts.n_rows)])
+        return np.array([min(self._plan.top_sample, self._sampled.summary.n_rows)])
 
     def numbers(self, top: int, bucket: int) -> npt.NDArray[np.uint64]:
         return self._sampled.top_sample(self._plan, top)

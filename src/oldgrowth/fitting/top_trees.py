@@ -80,14 +80,14 @@ def grow_top_trees(
     at_once: int = 2**31,
 ) -> list[TopTree]:
     """`at_once` top trees in memory at a time."""
-    n_tops = len(plan.trees_of_tops(sampled.facts.n_rows))
-    if plan.subsets or not plan.needs_top_trees(sampled.facts.n_rows):
-        return [only_bucket(sampled.facts.n_features)] * n_tops
+    n_tops = len(plan.trees_of_tops(sampled.summary.n_rows))
+    if plan.subsets or not plan.needs_top_trees(sampled.summary.n_rows):
+        return [only_bucket(sampled.summary.n_features)] * n_tops
     checkpoint = checkpoint or Checkpoint(None)
     tops: list[TopTree] = []
     for first in range(0, n_tops, at_once):
         numbers = range(first, min(first + at_once, n_tops))
-        saved = [_saved(checkpoint, top, sampled.facts.n_features) for top in numbers]
+        saved = [_saved(checkpoint, top, sampled.summary.n_features) for top in numbers]
         tasks = [
             None if found else pool.submit(_grow_top_tree, sampled, plan, top, pool.stop)
             for top, found in zip(numbers, saved, strict=True)
@@ -111,7 +111,7 @@ def _saved(checkpoint: Checkpoint, top: int, n_features: int) -> TopTree | None:
 
 def _grow_top_tree(sampled: Sampled, plan: Plan, top: int, stop: _core.Stop) -> TopTree:
     sample = SampleRows.of(sampled, plan, top)
-    return _Parts(sample, sampled.facts.n_rows, plan, top, stop).grow(np.arange(sample.n, dtype=np.uint32))
+    return _Parts(sample, sampled.summary.n_rows, plan, top, stop).grow(np.arange(sample.n, dtype=np.uint32))
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class SampleRows:
         n = len(numbers)
         records = np.empty((n, sampled.codec.record_bytes), dtype=np.uint8)
         keys, targets = np.empty(n, dtype=np.uint64), np.empty(n)
-        weights = np.empty(n) if sampled.facts.weighted else None
+        weights = np.empty(n) if sampled.summary.weighted else None
         at = 0
         for taken in sampled.take(numbers):
             part = slice(at, at := at + len(taken.x))

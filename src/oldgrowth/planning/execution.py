@@ -11,7 +11,7 @@ from .. import _core
 from ..errors import DiskTooSmallError, ParameterError
 from ..messages.text import human_bytes
 from ..plan import AUTO_BUCKET_BYTES, AUTO_BUCKET_SIZES, AUTO_ONE_BUCKET, Plan
-from ..rows.data_summary import Facts
+from ..rows.data_summary import DataSummary
 from ..rows.training_rows import TrainingRows
 from ..storage.checkpoint_dir import bytes_used
 from ..system.limits import Limits, disk_space, nearest_existing
@@ -42,7 +42,7 @@ _AUTO_SPILL_SHARE = 0.8
 
 
 @dataclass(frozen=True)
-class Means:
+class ExecutionPlan:
     store: str
     why: str
     chunk_rows: int
@@ -122,8 +122,8 @@ class Outlook:
         return int(max(limits) * _READING_VARIES)
 
     def _model(self, n_rows: int, n_classes: int, widths: Widths, weighted: bool) -> MemoryModel:
-        facts = Facts(n_rows, self._rows.n_features, n_classes, widths.record)
-        plan = self._planner.expected(facts)
+        summary = DataSummary(n_rows, self._rows.n_features, n_classes, widths.record)
+        plan = self._planner.expected(summary)
         sizes = Sizes.of(plan, self._rows, n_rows, widths, weighted)
         return MemoryModel(plan, replace(sizes, reading=self._reading), self._limits)
 
@@ -169,7 +169,7 @@ def chunk_rows_for(model: MemoryModel) -> int:
     )
 
 
-def choose_means(model: MemoryModel, peak: int) -> Means:
+def choose_execution(model: MemoryModel, peak: int) -> ExecutionPlan:
     """After the first pass, in which the process had this peak. Refuses limits that will not do."""
     plan, sizes, limits = model.plan, model.sizes, model.limits
     model.refuse_below(least_limit(model))
@@ -180,7 +180,7 @@ def choose_means(model: MemoryModel, peak: int) -> Means:
     if store == "memory":
         spare = max(0, room - sizes.reading - model.rows_in_memory)
         chunk_rows = max(chunk, min(plan.chunk_size, spare // max(1, model.chunks(1, sizes.n_tops))))
-        return Means(store, why, chunk_rows, sizes.n_rows, top_trees, sizes.n_tops, 2**62)
+        return ExecutionPlan(store, why, chunk_rows, sizes.n_rows, top_trees, sizes.n_tops, 2**62)
     tops_per_round = _tops_per_round(plan, sizes, limits)
     chunk_rows = max(chunk, min(plan.chunk_size, room // 8 // max(1, model.chunks(1, tops_per_round))))
     reading = max(sizes.reading, peak - resident_memory() - model.profile)
@@ -188,18 +188,20 @@ def choose_means(model: MemoryModel, peak: int) -> Means:
     group_bytes = min(_LARGEST_GROUP, max(SMALLEST_GROUP, group_room))
     useful_bytes = max(_USUAL_GROUP, _RUN_BYTES * (sizes.n_rows // plan.bucket_size))
     most_rows = min(sizes.n_rows, group_bytes // model.group_row(tops_per_round), useful_bytes // sizes.row)
-    return Means(store, why, chunk_rows, max(chunk_rows, most_rows), top_trees, tops_per_round, room // 4)
+    return ExecutionPlan(
+        store, why, chunk_rows, max(chunk_rows, most_rows), top_trees, tops_per_round, room // 4
+    )
 
 
-def with_rounds(means: Means, model: MemoryModel, most_buckets: int) -> Means:
+def with_rounds(execution: ExecutionPlan, model: MemoryModel, most_buckets: int) -> ExecutionPlan:
     """With as many top trees in a round as memory holds the places of their blocks for, if none has more
     buckets than this."""
-    if means.store != "disk":
-        return means
-    groups = -(-model.sizes.n_rows // means.group_rows)
+    if execution.store != "disk":
+        return execution
+    groups = -(-model.sizes.n_rows // execution.group_rows)
     room = max(0, model.room(resident_memory())) // 4
     fit = room // max(1, model.blocks(most_buckets, groups))
-    return replace(means, tops_per_round=max(1, min(means.tops_per_round, fit)))
+    return replace(execution, tops_per_round=max(1, min(execution.tops_per_round, fit)))
 
 
 def refuse_large_bucket(model: MemoryModel, rows: int, in_memory: bool) -> None:
@@ -223,7 +225,7 @@ def _refuse_disk_at_start(planner: Planner, rows: TrainingRows, limits: Limits, 
     """Refuse a disk that is too small for the narrowest rows, and name what is enough for the widest."""
 
     def model(widths: Widths, n_classes: int) -> MemoryModel:
-        plan = planner.expected(Facts(n_rows, rows.n_features, n_classes, widths.record))
+        plan = planner.expected(DataSummary(n_rows, rows.n_features, n_classes, widths.record))
         return MemoryModel(plan, Sizes.of(plan, rows, n_rows, widths), limits)
 
     n_rows = rows.n_rows or 1

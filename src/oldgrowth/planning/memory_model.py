@@ -1,7 +1,7 @@
 """What each stage of a fit takes, and the lowest limit under which it can be done.
 
-The bytes of a structure are told by whoever has it (`_core.bucket_bytes`, `oob.MEANS_COPIES`); here they are
-added up. What is at work at a time is chosen so that it stays within the limit (`means.py`).
+Each structure states its own bytes (`_core.bucket_bytes`, `votes.MEANS_COPIES`); here they are added up. How
+much is in memory at a time is chosen so that it stays within the limit (`execution.py`).
 """
 
 from __future__ import annotations
@@ -285,7 +285,7 @@ class MemoryModel:
     # Votes out of bag.
 
     def scoring(self, rows_at_a_time: int) -> int:
-        """Means are made of so many rows at a time; a metric and the caller get those of all."""
+        """ExecutionPlan are made of so many rows at a time; a metric and the caller get those of all."""
         sizes = self.sizes
         if not sizes.oob:
             return 0

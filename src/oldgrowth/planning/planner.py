@@ -27,7 +27,7 @@ from ..plan import (
     auto_trees_per_top,
     check_limits,
 )
-from ..rows.data_summary import Facts
+from ..rows.data_summary import DataSummary
 
 # Counts of a bootstrap end at 15, which for this mean one row in 500,000 would pass.
 HIGHEST_BOOTSTRAP_MEAN = 4
@@ -101,16 +101,20 @@ def _auto(value: int | str, auto: int) -> int:
 
 
 def make_plan(
-    params: dict[str, Any], facts: Facts, seed: int, class_weights: tuple[float, ...], random_thresholds: bool
+    params: dict[str, Any],
+    summary: DataSummary,
+    seed: int,
+    class_weights: tuple[float, ...],
+    random_thresholds: bool,
 ) -> Plan:
     """Resolve an estimator's parameters for its data."""
-    n, d, n_classes = facts.n_rows, facts.n_features, facts.n_classes
+    n, d, n_classes = summary.n_rows, summary.n_features, summary.n_classes
     subsets = "subset_size" in params
     balance = params.get("balance", 0.0)
     bootstrap, oob_score = params["bootstrap"], params["oob_score"]
     if oob_score and not bootstrap and not subsets:
         raise ParameterError("oob_score", oob_score, _with_bootstrap("False"))
-    auto_bucket = auto_bucket_size(n, facts.record_bytes, random_thresholds)
+    auto_bucket = auto_bucket_size(n, summary.record_bytes, random_thresholds)
     bucket_size = _auto(params.get("bucket_size", "auto"), auto_bucket)
     rows_limit = _core.max_bucket_rows(min(d, _core.MAX_FEATURES))
     top_sample = min(
@@ -121,9 +125,10 @@ def make_plan(
         else _auto(params["top_sample"], auto_top_sample(n, bucket_size)),
     )
     check_limits(n, d, bucket_size)
-    if facts.weighted and not _SMALLEST_WEIGHT <= facts.weight <= _LARGEST_WEIGHT:
+    if summary.weighted and not _SMALLEST_WEIGHT <= summary.weight <= _LARGEST_WEIGHT:
         raise DataError(
-            f"The weights add up to {facts.weight:g}: scale them, so that their sum is neither huge nor tiny."
+            f"The weights add up to {summary.weight:g}: scale them, so that their sum is neither huge "
+            "nor tiny."
         )
     max_features = features_per_split(params["max_features"], d)
     top_max_features = params.get("top_max_features", "auto")
@@ -133,7 +138,7 @@ def make_plan(
     auto_shared = auto_trees_per_top(n_estimators, random_thresholds)
     sample_mean = bootstrap_mean(params["max_samples"], bootstrap, top_sample if subsets else n)
     rows = top_sample if subsets else n  # that a tree is grown on
-    offset, scale = (0.0, 1.0) if n_classes else _centre(facts.low, facts.high)
+    offset, scale = (0.0, 1.0) if n_classes else _centre(summary.low, summary.high)
     return Plan(
         n_estimators=n_estimators,
         trees_per_top=_auto(params.get("trees_per_top", 1), auto_shared),
@@ -162,15 +167,15 @@ def make_plan(
         chunk_size=_auto(params["chunk_size"], auto_chunk_size(d)),
         seed=seed,
         n_jobs=jobs_of(params["n_jobs"]),
-        total_weight=_total_weight(facts, class_weights) * sample_mean * rows / n,
+        total_weight=_total_weight(summary, class_weights) * sample_mean * rows / n,
         target_offset=offset,
         target_scale=scale,
     )
 
 
-def _total_weight(facts: Facts, class_weights: tuple[float, ...]) -> float:
+def _total_weight(summary: DataSummary, class_weights: tuple[float, ...]) -> float:
     """The weight of all rows in a tree without bootstrap."""
-    return math.fsum(facts.class_weight * class_weights) if class_weights else facts.weight
+    return math.fsum(summary.class_weight * class_weights) if class_weights else summary.weight
 
 
 def _centre(low: float, high: float) -> tuple[float, float]:
@@ -195,7 +200,7 @@ def _plain(value: Any) -> Any:
 
 
 class Planner:
-    """Makes plans from an estimator's checked parameters as facts become known. The seed is drawn once.
+    """Makes plans from an estimator's checked parameters as summary become known. The seed is drawn once.
 
     `identity` has the parameters with which another fit is another forest.
     """
@@ -230,20 +235,20 @@ class Planner:
         sample is the largest there may be."""
         n = UNKNOWN_ROWS if n_rows is None else n_rows
         wide, narrow = (
-            self.expected(Facts(n, n_features, n_classes, width * n_features)) for width in (4, 1)
+            self.expected(DataSummary(n, n_features, n_classes, width * n_features)) for width in (4, 1)
         )
         return replace(wide, top_sample=max(wide.top_sample, narrow.top_sample))
 
-    def expected(self, facts: Facts) -> Plan:
+    def expected(self, summary: DataSummary) -> Plan:
         """The plan if no more than this is known."""
-        known = replace(facts, n_classes=max(2, facts.n_classes) if self.classification else 0)
+        known = replace(summary, n_classes=max(2, summary.n_classes) if self.classification else 0)
         return make_plan(self._params, known, self.seed, (), self._random_thresholds)
 
-    def plan(self, facts: Facts, classes: npt.NDArray[Any] | None) -> Plan:
+    def plan(self, summary: DataSummary, classes: npt.NDArray[Any] | None) -> Plan:
         weights: tuple[float, ...] = ()
         if classes is not None:
-            weights = _class_weights(self._params["class_weight"], classes, facts)
-        return make_plan(self._params, facts, self.seed, weights, self._random_thresholds)
+            weights = _class_weights(self._params["class_weight"], classes, summary)
+        return make_plan(self._params, summary, self.seed, weights, self._random_thresholds)
 
 
 def _with_bootstrap(python: str) -> Callable[[Say], str]:
@@ -255,13 +260,13 @@ def weights_that_are(which: str) -> Callable[[Say], str]:
     return lambda say: in_words_of(say, f"a dict of weights that are {which}", f"weights that are {which}")
 
 
-def _class_weights(given: Any, classes: npt.NDArray[Any], facts: Facts) -> tuple[float, ...]:
+def _class_weights(given: Any, classes: npt.NDArray[Any], summary: DataSummary) -> tuple[float, ...]:
     """The weight of each class; one without rows weighs one."""
     if given is None:
         return ()
     from sklearn.utils.class_weight import compute_class_weight
 
-    present = facts.class_rows > 0
+    present = summary.class_rows > 0
     weights = np.ones(len(classes))
     if isinstance(given, dict):
         try:
@@ -279,5 +284,5 @@ def _class_weights(given: Any, classes: npt.NDArray[Any], facts: Facts) -> tuple
         if not _SMALLEST_WEIGHT <= weights[present].max() <= _LARGEST_WEIGHT:
             raise ParameterError("class_weight", given, weights_that_are("neither huge nor all zero"))
     else:
-        weights[present] = facts.class_weight.sum() / (present.sum() * facts.class_weight[present])
+        weights[present] = summary.class_weight.sum() / (present.sum() * summary.class_weight[present])
     return tuple(weights.tolist())

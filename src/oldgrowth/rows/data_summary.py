@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 
 @dataclass(frozen=True)
-class Facts:
+class DataSummary:
     """`class_rows` and `class_weight` have a place for each class; low and high are for a regression."""
 
     n_rows: int
@@ -28,8 +28,8 @@ class Facts:
     high: float = 0.0
 
 
-class FactFinder:
-    """Adds up facts chunk by chunk; how the rows were cut into chunks does not show in the result."""
+class SummaryBuilder:
+    """Summarises rows chunk by chunk; how they were cut into chunks does not show in the result."""
 
     def __init__(self, n_features: int, classification: bool) -> None:
         self._n_features = n_features
@@ -84,14 +84,14 @@ class FactFinder:
         self._weight = {int(code): ExactSum(total) for code, total in state["weight"].items()}
         self._low, self._high = (float.fromhex(text) for text in state["range"])
 
-    def facts(self, n_classes: int, record_bytes: int = 0) -> Facts:
+    def summary(self, n_classes: int, record_bytes: int = 0) -> DataSummary:
         rows, sums = np.zeros(n_classes, dtype=np.int64), np.zeros(n_classes)
         if self._classification:
             rows[: len(self._class_rows)] = self._class_rows
             for code, total in self._weight.items():
                 sums[code] = total.value()
         everything = ExactSum.of(self._weight.values()) if self.weighted else float(self.n_rows)
-        return Facts(
+        return DataSummary(
             self.n_rows,
             self._n_features,
             n_classes,

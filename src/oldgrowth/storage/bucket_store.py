@@ -140,7 +140,7 @@ class MemoryStore(BucketStore):
 
     def __init__(self, sampled: Sampled, n_buckets: dict[int, int], plan: Plan) -> None:
         super().__init__(plan)
-        n = sampled.facts.n_rows
+        n = sampled.summary.n_rows
         self._codec = sampled.codec
         self._classification = plan.classification
         self.group_rows = n
@@ -151,7 +151,7 @@ class MemoryStore(BucketStore):
         self._copied = targets is None
         self._targets = np.empty(n) if targets is None else targets
         self._weights = weights
-        if self._copied and sampled.facts.weighted:
+        if self._copied and sampled.summary.weighted:
             self._weights = np.empty(n)
         self._all_rows = _core.Rows(
             self._records, self._keys, self._targets, self._weights, plan.target_scale

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .. import _core
 from ..datasets.base import FloatsOrBytes
 from ..rows.training_rows import Chunk, Taken
-from .fit_workspace import Space
+from .fit_workspace import FitWorkspace
 
 FILE = "sample.rows"
 _TYPES = [np.dtype(name) for name in ("u1", "<i2", "<u2", "<f4")]
@@ -41,10 +41,10 @@ class _Part:
         return [targets, targets + weights, targets + weights + numbers]
 
 
-class KeptRows:
-    def __init__(self, n_features: int, space: Space, most_bytes: int) -> None:
+class CandidateRows:
+    def __init__(self, n_features: int, workspace: FitWorkspace, most_bytes: int) -> None:
         self._n_features = n_features
-        self._space = space
+        self._workspace = workspace
         self._most_bytes = most_bytes
         self._in_memory = 0
         self._parts: list[_Part] = []
@@ -66,7 +66,7 @@ class KeptRows:
 
     def flush(self) -> None:
         """Move what is in memory to the file."""
-        file = self._space.get().file(FILE)
+        file = self._workspace.get().file(FILE)
         for i, part in enumerate(self._parts):
             if part.data is not None:
                 offset, crc = file.append(part.data), _core.crc32c(part.data)
@@ -91,7 +91,7 @@ class KeptRows:
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """What `restore` needs, beside the file up to its present end, which is on the disk by then."""
         self.flush()
-        self._space.get().file(FILE).sync()
+        self._workspace.get().file(FILE).sync()
         lines = [
             (part.n_rows, part.last_row, part.weighted, _TYPES.index(part.dtype), part.offset, part.crc)
             for part in self._parts
@@ -108,10 +108,10 @@ class KeptRows:
             part = _Part(n, last_row, bool(weighted), _TYPES[dtype], None, offset, crc)
             if min(n - 1, dtype, offset, crc) < 0 or not last + n <= last_row < n_rows:
                 raise ValueError("rows that there are not")
-            if offset + self._bytes(part) > self._space.get().file(FILE).size:
+            if offset + self._bytes(part) > self._workspace.get().file(FILE).size:
                 return False
             data = np.empty(self._bytes(part), dtype=np.uint8)
-            self._space.get().file(FILE).read(offset, data)
+            self._workspace.get().file(FILE).read(offset, data)
             if _core.crc32c(data) != crc:
                 return False
             self._check(part, data, last, n_classes)
@@ -122,7 +122,7 @@ class KeptRows:
     def forget(self) -> None:
         """Begin anew."""
         self._parts, self._in_memory = [], 0
-        self._space.get().file(FILE).truncate(0)
+        self._workspace.get().file(FILE).truncate(0)
 
     def _check(self, part: _Part, data: npt.NDArray[np.uint8], before: int, n_classes: int) -> None:
         targets, weights, rows, _ = np.split(data, part.edges)
@@ -154,7 +154,7 @@ class KeptRows:
     def _data(self, part: _Part) -> npt.NDArray[np.uint8]:
         if part.data is not None:
             return part.data
-        file = self._space.get().file(FILE)
+        file = self._workspace.get().file(FILE)
         data = np.empty(self._bytes(part), dtype=np.uint8)
         file.read(part.offset, data)
         if _core.crc32c(data) != part.crc:
@@ -162,7 +162,7 @@ class KeptRows:
         return data
 
     def _missing(self) -> Exception:
-        return self._space.get().file(FILE).damaged(0, "a row of a top sample is not in it")
+        return self._workspace.get().file(FILE).damaged(0, "a row of a top sample is not in it")
 
 
 def _numbers(part: _Part, low_bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:

@@ -34,45 +34,45 @@ _WRONG = (
 
 
 class Checkpoint:
-    def __init__(self, space: Workspace | None) -> None:
-        self._space = space if space is not None and space.lasting else None
+    def __init__(self, workspace: Workspace | None) -> None:
+        self._workspace = workspace if workspace is not None and workspace.lasting else None
         self.taken_up = False  # whether it goes on with what an earlier fit began
 
     @property
     def active(self) -> bool:
-        return self._space is not None
+        return self._workspace is not None
 
     def begin(self, identity: dict[str, Any]) -> dict[str, Any]:
         """Take up the directory's fit if it is this one, else refuse; returns the identity it began with."""
-        if self._space is None:
+        if self._workspace is None:
             return identity
         identity = json.loads(json.dumps({"format": _FORMAT} | identity))
-        if not self._space.has(IDENTITY):
-            if set(self._space.names()) - {f"{IDENTITY}.new"}:
+        if not self._workspace.has(IDENTITY):
+            if set(self._workspace.names()) - {f"{IDENTITY}.new"}:
                 raise self.damaged(IDENTITY, "it is missing")
             checked = identity | {"checksum": _checksum(identity)}
-            self._space.replace(IDENTITY, json.dumps(checked, indent=1).encode())
+            self._workspace.replace(IDENTITY, json.dumps(checked, indent=1).encode())
             return identity
-        found = identity_in(self._space.read(IDENTITY))
+        found = identity_in(self._workspace.read(IDENTITY))
         if found is None:
             raise self.damaged(IDENTITY, "its checksum does not match")
-        _compare(self._space, found, identity)
+        _compare(self._workspace, found, identity)
         self.taken_up = True
         return found
 
     def save(self, name: str, arrays: dict[str, npt.NDArray[Any]], values: dict[str, Any]) -> None:
-        if self._space is None:
+        if self._workspace is None:
             return
         out = io.BytesIO()
         text = np.frombuffer(json.dumps(values).encode(), dtype=np.uint8)
         np.savez(out, **(arrays | {"values": text}))  # type: ignore[arg-type]
         data = out.getvalue()
-        self._space.replace(f"{name}.npz", data + _crc(data))
+        self._workspace.replace(f"{name}.npz", data + _crc(data))
 
     def saved(self, name: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]] | None:
-        if self._space is None or not self._space.has(f"{name}.npz"):
+        if self._workspace is None or not self._workspace.has(f"{name}.npz"):
             return None
-        data = self._space.read(f"{name}.npz")
+        data = self._workspace.read(f"{name}.npz")
         if data[-_CRC_BYTES:] != _crc(data[:-_CRC_BYTES]):
             raise self.damaged(f"{name}.npz", "its checksum does not match")
         with self.believed(name):
@@ -91,13 +91,13 @@ class Checkpoint:
             raise self.damaged(f"{name}.npz", what) from error
 
     def damaged(self, file: str, what: str) -> CheckpointError:
-        assert self._space is not None
-        return DamagedCheckpointError(self._space.path / file, what, self._space.path)
+        assert self._workspace is not None
+        return DamagedCheckpointError(self._workspace.path / file, what, self._workspace.path)
 
     def forget(self, name: str) -> None:
         """What was remembered does not hold any more."""
-        if self._space is not None:
-            self._space.remove(f"{name}.npz")
+        if self._workspace is not None:
+            self._workspace.remove(f"{name}.npz")
 
 
 def identity_in(data: bytes) -> dict[str, Any] | None:
@@ -137,7 +137,7 @@ def _checksum(identity: dict[str, Any]) -> str:
     return _crc(json.dumps(identity, sort_keys=True).encode()).hex()
 
 
-def _compare(space: Workspace, found: dict[str, Any], identity: dict[str, Any]) -> None:
+def _compare(workspace: Workspace, found: dict[str, Any], identity: dict[str, Any]) -> None:
     """A seed that nobody chose is taken from the fit that began."""
     for part in sorted(found.keys() | identity.keys()):
         was, now = found.get(part), identity.get(part)
@@ -148,9 +148,9 @@ def _compare(space: Workspace, found: dict[str, Any], identity: dict[str, Any]) 
             for key in sorted(was.keys() | now.keys()):
                 if was.get(key) != now.get(key):
                     raise CheckpointError(
-                        space.named, f"{part} differ: {_change(key, was.get(key), now.get(key))}"
+                        workspace.named, f"{part} differ: {_change(key, was.get(key), now.get(key))}"
                     )
-        raise CheckpointError(space.named, _change(part, was, now))
+        raise CheckpointError(workspace.named, _change(part, was, now))
 
 
 def _change(name: str, was: Any, now: Any) -> str:

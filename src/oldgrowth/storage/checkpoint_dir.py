@@ -20,7 +20,7 @@ FILES = "oldgrowth-fit"
 
 
 @contextmanager
-def lasting_space(directory: Path, keep: bool = False) -> Iterator[Workspace]:
+def lasting_workspace(directory: Path, keep: bool = False) -> Iterator[Workspace]:
     """A directory that keeps its files when the fit does not end, or in any case if `keep`.
 
     Refused while another process has it.
@@ -37,19 +37,19 @@ def lasting_space(directory: Path, keep: bool = False) -> Iterator[Workspace]:
         ) from error
     if lock is None:
         raise DirectoryInUseError(directory)
-    space = Workspace(directory / FILES, lock, lasting=True, named=directory)
+    workspace = Workspace(directory / FILES, lock, lasting=True, named=directory)
     finished = False
     try:
-        space.sync_names([space.path, directory, *(path.parent for path in made)])
-        yield space
+        workspace.sync_names([workspace.path, directory, *(path.parent for path in made)])
+        yield workspace
         finished = not keep
     finally:
-        space.close(finished)
+        workspace.close(finished)
 
 
 def clear_lasting(directory: Path) -> None:
     """Remove what a fit that kept its files has left in them."""
-    with lasting_space(directory):
+    with lasting_workspace(directory):
         pass  # a fit that ends well clears it
 
 

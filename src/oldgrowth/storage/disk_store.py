@@ -186,15 +186,17 @@ class _Fields:
 
 class DiskStore(BucketStore):
     def __init__(
-        self, sampled: Sampled, n_buckets: dict[int, int], plan: Plan, space: Workspace, group_rows: int
+        self, sampled: Sampled, n_buckets: dict[int, int], plan: Plan, workspace: Workspace, group_rows: int
     ) -> None:
         super().__init__(plan)
         self.group_rows = group_rows
         self._codec = sampled.codec
-        self._n_rows = sampled.facts.n_rows
-        self._space = space
-        self._layout = plan.row_layout(self._n_rows, sampled.codec.record_bytes, sampled.facts.weighted)
-        self._tops = {top: _TopFile(space.file(_name(top)), self._layout, n) for top, n in n_buckets.items()}
+        self._n_rows = sampled.summary.n_rows
+        self._workspace = workspace
+        self._layout = plan.row_layout(self._n_rows, sampled.codec.record_bytes, sampled.summary.weighted)
+        self._tops = {
+            top: _TopFile(workspace.file(_name(top)), self._layout, n) for top, n in n_buckets.items()
+        }
         self._spare: list[_Group] = []
         self._sequence = 0
 
@@ -304,7 +306,7 @@ class DiskStore(BucketStore):
             self._tops[top].file.expect(offset, self._tops[top].block_bytes(rows))
 
     def drop(self, top: int) -> None:
-        self._space.remove(_name(top))
+        self._workspace.remove(_name(top))
 
     def _possible(self, rows: _Fields) -> bool:
         """Whether nothing in rows that another process wrote leads outside."""

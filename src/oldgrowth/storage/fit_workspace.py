@@ -8,11 +8,11 @@ from types import TracebackType
 
 from .. import _core
 from .checkpoint import Checkpoint
-from .checkpoint_dir import lasting_space
-from .workspace import Workspace, spill_space
+from .checkpoint_dir import lasting_workspace
+from .workspace import Workspace, spill_workspace
 
 
-class Space:
+class FitWorkspace:
     """A directory for temporary files, or the checkpoint directory, which is there from the start."""
 
     def __init__(
@@ -22,13 +22,13 @@ class Space:
         self._checkpoint_dir = checkpoint_dir
         self._keep = keep
         self._open = ExitStack()
-        self._space: Workspace | None = None
+        self._workspace: Workspace | None = None
         self.stop = _core.Stop()
         self.limit: int | None = None  # on what is written
 
-    def __enter__(self) -> Space:
+    def __enter__(self) -> FitWorkspace:
         if self._checkpoint_dir is not None:
-            self._space = self._open.enter_context(lasting_space(self._checkpoint_dir, self._keep))
+            self._workspace = self._open.enter_context(lasting_workspace(self._checkpoint_dir, self._keep))
         return self
 
     def __exit__(
@@ -40,19 +40,19 @@ class Space:
         self._open.__exit__(kind, error, trace)
 
     def get(self) -> Workspace:
-        if self._space is None:
-            self._space = self._open.enter_context(spill_space(self._spill_dir))
-        self._space.stop = self.stop
-        self._space.limit = self.limit
-        return self._space
+        if self._workspace is None:
+            self._workspace = self._open.enter_context(spill_workspace(self._spill_dir))
+        self._workspace.stop = self.stop
+        self._workspace.limit = self.limit
+        return self._workspace
 
     @property
     def opened(self) -> Workspace | None:
-        return self._space
+        return self._workspace
 
     @property
     def lasting(self) -> bool:
         return self._checkpoint_dir is not None
 
     def checkpoint(self) -> Checkpoint:
-        return Checkpoint(self._space if self.lasting else None)
+        return Checkpoint(self._workspace if self.lasting else None)

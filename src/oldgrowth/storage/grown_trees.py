@@ -101,9 +101,9 @@ class TreesOnDisk(GrownTrees):
     """Takes up the trees that an interrupted fit has logged; with `votes`, those that have theirs."""
 
     def __init__(
-        self, space: Workspace, n_features: int, n_classes: int, votes: OobOnDisk | None = None
+        self, workspace: Workspace, n_features: int, n_classes: int, votes: OobOnDisk | None = None
     ) -> None:
-        self._log = TaskLog(space, "trees.log", None if votes is None else votes.log)
+        self._log = TaskLog(workspace, "trees.log", None if votes is None else votes.log)
         self._n_features, self._n_classes = n_features, n_classes
         self._places: dict[int, bytearray] = {}  # of each top tree; there may be millions
         self._lock = threading.Lock()

@@ -10,31 +10,32 @@ import numpy.typing as npt
 
 from .. import _core
 from ..plan import Plan
-from ..rows.data_summary import Facts
+from ..rows.data_summary import DataSummary
 from ..rows.records import floats_at_a_time
 from ..rows.training_rows import Place, Taken, Trail, TrainingRows
-from .candidate_rows import KeptRows
+from .candidate_rows import CandidateRows
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """What the first pass found: the facts, a codec for all rows, and where it ended."""
+    """What the first pass found: the summary, a codec for all rows, and where it ended."""
 
     rows: TrainingRows
-    facts: Facts
+    summary: DataSummary
     codec: _core.RowCodec
-    kept: KeptRows | None  # rows that may be in a top sample, if the source cannot be asked for them again
+    # Rows that may be in a top sample, if the source does not give access to single rows later.
+    candidates: CandidateRows | None
     end: Place
     trail: Trail  # of the first pass
 
     def top_sample(self, plan: Plan, top: int) -> npt.NDArray[np.uint64]:
         """The numbers of the rows that a top tree, or a tree on a subset, is grown on."""
-        return _core.draw_sample(plan.top_sample, plan.seed, top, self.facts.n_rows)
+        return _core.draw_sample(plan.top_sample, plan.seed, top, self.summary.n_rows)
 
     def take(self, rows: npt.NDArray[np.uint64]) -> Iterator[Taken]:
         """Some rows of a top sample at a time."""
-        if self.kept is not None:
-            yield from self.kept.take(rows)
+        if self.candidates is not None:
+            yield from self.candidates.take(rows)
             return
         step = floats_at_a_time(self.rows.n_features)
         for first in range(0, len(rows), step):

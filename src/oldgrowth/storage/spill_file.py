@@ -92,43 +92,43 @@ class OpenFiles:
 class SpillFile:
     """A file that grows at its end and is read anywhere."""
 
-    def __init__(self, space: Directory, path: Path, nameless: int | None = None) -> None:
+    def __init__(self, workspace: Directory, path: Path, nameless: int | None = None) -> None:
         """The file at `path`, made if need be; or a nameless one that was there, by its descriptor."""
         self.path = path
-        self._space = space
+        self._workspace = workspace
         self._nameless = nameless
         try:
             with self._descriptor(os.O_CREAT) as descriptor:
                 self.size = os.fstat(descriptor).st_size
         except OSError as error:
-            raise space.write_failed(error, path, 0) from error
+            raise workspace.write_failed(error, path, 0) from error
 
     @contextmanager
     def _descriptor(self, flags: int = 0) -> Iterator[int]:
         if self._nameless is not None:
             yield self._nameless
         else:
-            with self._space.open_files.use(self.path, flags) as descriptor:
+            with self._workspace.open_files.use(self.path, flags) as descriptor:
                 yield descriptor
 
     def append(self, data: npt.NDArray[np.uint8] | bytes) -> int:
         """Write at the end; returns where the bytes begin."""
         begin = self.size
         view = memoryview(data).cast("B")  # type: ignore[arg-type]
-        self._space.take(len(view))
+        self._workspace.take(len(view))
         try:
             with self._descriptor() as descriptor:
                 while len(view) > 0:
-                    if self._space.stop.is_set():
+                    if self._workspace.stop.is_set():
                         raise StoppedError
                     written = os.pwrite(descriptor, view[:_MOST_AT_ONCE], self.size)
                     self.size += written
                     view = view[written:]
         except OSError as error:
-            raise self._space.write_failed(error, self.path, len(view)) from error
+            raise self._workspace.write_failed(error, self.path, len(view)) from error
         finally:
-            self._space.give_back(len(view))
-        self._space.bytes_written += self.size - begin
+            self._workspace.give_back(len(view))
+        self._workspace.bytes_written += self.size - begin
         return begin
 
     def overwrite(self, offset: int, data: bytes) -> None:
@@ -140,7 +140,7 @@ class SpillFile:
                     offset += written
                     data = data[written:]
         except OSError as error:
-            raise self._space.write_failed(error, self.path, len(data)) from error
+            raise self._workspace.write_failed(error, self.path, len(data)) from error
 
     def read(self, offset: int, out: npt.NDArray[np.uint8]) -> None:
         """Fill the array from here on."""
@@ -152,7 +152,7 @@ class SpillFile:
                     raise self.damaged(offset, "it ends here, before what was written to it")
                 offset += got
                 view = view[got:]
-        self._space.bytes_read += len(out)
+        self._workspace.bytes_read += len(out)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -166,7 +166,7 @@ class SpillFile:
 
     def damaged(self, offset: int, wrong: str) -> Exception:
         """What was read back from here is not what was written."""
-        return self._space.damaged(self.path, offset, wrong)
+        return self._workspace.damaged(self.path, offset, wrong)
 
     def expect(self, offset: int, size: int) -> None:
         """Tell the system that these bytes are read soon."""
@@ -180,8 +180,8 @@ class SpillFile:
             with self._descriptor() as descriptor:
                 os.fdatasync(descriptor)
         except OSError as error:
-            raise self._space.write_failed(error, self.path, 0) from error
-        self._space.sync_new_files()
+            raise self._workspace.write_failed(error, self.path, 0) from error
+        self._workspace.sync_new_files()
 
     def truncate(self, size: int) -> None:
         """Cut off the end. If that fails, later bytes are still written from there on."""
@@ -190,9 +190,9 @@ class SpillFile:
             with self._descriptor() as descriptor:
                 os.ftruncate(descriptor, size)
         except OSError as error:
-            raise self._space.write_failed(error, self.path, 0) from error
+            raise self._workspace.write_failed(error, self.path, 0) from error
         finally:
-            self._space.give_back(before - size)
+            self._workspace.give_back(before - size)
 
     def mapped(self) -> _core.MappedFile:
         """All of it, which the system reads when it is used."""
@@ -201,7 +201,7 @@ class SpillFile:
 
     def close(self) -> None:
         if self._nameless is None:
-            self._space.open_files.close(self.path)
+            self._workspace.open_files.close(self.path)
         elif self._nameless >= 0:
             _close(self._nameless)
             self._nameless = -1
@@ -214,7 +214,7 @@ class SpillFile:
         except OSError:
             with suppress(OSError):
                 os.truncate(self.path, 0)
-        self._space.give_back(self.size)
+        self._workspace.give_back(self.size)
 
 
 def _close(descriptor: int) -> None:

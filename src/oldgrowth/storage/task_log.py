@@ -76,11 +76,11 @@ class EntryTable:
 class TaskLog:
     """Safe to use by several threads. The log that is `needed` is always synced before this one."""
 
-    def __init__(self, space: Workspace, name: str, needed: TaskLog | None = None) -> None:
+    def __init__(self, workspace: Workspace, name: str, needed: TaskLog | None = None) -> None:
         self._needed = needed
-        self._space = space
+        self._workspace = workspace
         self._name = name
-        self._file = space.file(name)
+        self._file = workspace.file(name)
         self.path = self._file.path
         self._lock = threading.Lock()
         self._synced = time.monotonic()
@@ -111,7 +111,7 @@ class TaskLog:
                 with suppress(SpillDirectoryError):  # then they are written over it
                     self._file.truncate(begin)
                 raise
-            if self._space.lasting and time.monotonic() - self._synced > _SYNC_EVERY_SECONDS:
+            if self._workspace.lasting and time.monotonic() - self._synced > _SYNC_EVERY_SECONDS:
                 self.sync()
                 self._synced = time.monotonic()
         return Entry(top, bucket, first_tree, trees, offset, size)
@@ -161,7 +161,7 @@ class TaskLog:
         return self._file.damaged(offset, wrong)
 
     def remove(self) -> None:
-        self._space.remove(self._name)
+        self._workspace.remove(self._name)
 
     def _checksum(self, header: npt.NDArray[np.uint8], begin: int, size: int) -> int:
         crc = _core.crc32c(header[_CHECKED_FROM:])

@@ -134,14 +134,14 @@ class OobOnDisk(OutOfBag):
     """Each bucket's votes are logged in the order of its rows, then added up over all entries, some rows of
     the data at a time."""
 
-    def __init__(self, n_rows: int, plan: Plan, space: Workspace, most_bytes: int) -> None:
+    def __init__(self, n_rows: int, plan: Plan, workspace: Workspace, most_bytes: int) -> None:
         super().__init__(n_rows, plan)
         number = f"<u{_core.row_number_bytes(n_rows)}"
         self._row = np.dtype(
             [("number", number), ("trees", "<u4"), ("target", "<f8"), ("sums", "<i8", (self._outputs,))]
         )
         self._row_bytes = self._row.itemsize
-        self.log = TaskLog(space, "oob.log")
+        self.log = TaskLog(workspace, "oob.log")
         self._entries = EntryTable(self.log.entries())  # of an interrupted fit
         self.taken_up = self.log.size  # what lies before was written by another process
         rows = most_bytes // (MEANS_COPIES * self._row_bytes)

@@ -224,20 +224,20 @@ class Workspace:
 
 
 @contextmanager
-def spill_space(spill_dir: Path | None, demo: bool = False) -> Iterator[Workspace]:
+def spill_workspace(spill_dir: Path | None, demo: bool = False) -> Iterator[Workspace]:
     """A new private directory in `spill_dir`, or in the system's place for temporary files."""
     parent = Path(tempfile.gettempdir()) if spill_dir is None else spill_dir
-    space = None
+    workspace = None
     try:
         with uninterrupted():
-            space = _new_space(parent, demo)
-        yield space
+            workspace = _new_workspace(parent, demo)
+        yield workspace
     finally:
-        if space is not None:
-            space.close(finished=True)
+        if workspace is not None:
+            workspace.close(finished=True)
 
 
-def _new_space(parent: Path, demo: bool) -> Workspace:
+def _new_workspace(parent: Path, demo: bool) -> Workspace:
     path = None
     try:
         parent.mkdir(parents=True, exist_ok=True)
