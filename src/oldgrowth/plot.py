@@ -15,13 +15,11 @@ from .datasets.base import Dataset
 from .datasets.labels import kept_apart
 from .errors import DataError, MissingExtraError, NoBucketRowsError, ParameterError
 from .estimators.fitted import drawable, feature_names, forest_in
-from .estimators.inputs import targets_to_score
-from .forest.batch_predict import targets_of
-from .forest.scoring import MOST_IN_MATRIX, Confusion, refuse_other_kinds
+from .estimators.inputs import given_targets, refuse_with_a_dataset, targets_to_score
+from .forest.scoring import MOST_IN_MATRIX, Confusion, check_kind
 from .forest.tree_layout import TreeLayout, lay_out
 from .messages import text
 from .reporting.report import KEPT_BUCKETS, quantiles_of_buckets
-from .rows.class_codes import ScoredSpellings
 
 _LEAF, _OVER, _BAR = "#3f8f55", "#d9822b", "#3f7f93"
 _INK, _FAINT, _LINE = "#222222", "#666666", "#b5b5b5"
@@ -329,23 +327,17 @@ def _confusion(model: Any, X: Any, y: Any) -> Confusion:
         raise DataError(f"A confusion matrix is of classes, but a {type(forest).__name__} predicts numbers.")
     counted = Confusion(forest.classes_)
     if isinstance(X, Dataset):
-        if y is not None:
-            raise DataError("y must not be given with a dataset, which has its own: see open_dataset.")
+        refuse_with_a_dataset(y)
         if model is not forest:
             raise DataError(
                 f"A {type(model).__name__} does not predict datasets: give X and y as arrays or data frames."
             )
-        spellings = ScoredSpellings(X.target, forest.classes_)
-        for batch, means in forest._predicted(X):
-            spellings.check(batch)
-            labels = targets_of(batch, X)
-            refuse_other_kinds(labels, forest.classes_, batch.first_row)
-            counted.add(labels, means.argmax(axis=1))
+        for batch in forest._scored(X):
+            counted.add(batch.targets, batch.classes)
         return counted
-    if y is None:
-        raise DataError("y is missing: a confusion matrix needs the labels of the rows.")
+    y = kept_apart(given_targets(y, "labels"))
     predicted = model.predict(X)
-    labels = targets_to_score(kept_apart(y), None, len(predicted), numeric=False)
-    refuse_other_kinds(labels, forest.classes_)
+    labels, _ = targets_to_score(y, None, len(predicted), numeric=False)
+    check_kind(labels, forest.classes_)
     counted.add(labels, np.searchsorted(forest.classes_, predicted))
     return counted

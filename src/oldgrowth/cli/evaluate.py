@@ -9,25 +9,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
-from ..datasets.base import Batch
-from ..datasets.labels import CodedLabels
 from ..errors import DataError
-from ..forest.batch_predict import Needs
 from ..forest.model_file import load_for_prediction
-from ..forest.scoring import Confusion, Errors
+from ..forest.scoring import Confusion, RegressionErrors, scoring_needs, with_targets
 from ..messages.text import counted
 from ..reporting.tables import print_json, share, table
-from ..rows.class_codes import ScoredSpellings
 from .sources import Source, Work, predictor_for, shown_batches
 
 _MOST_COLUMNS, _MOST_NAMED = 12, 10
-# Of a row that is scored: its target, prediction, and what is computed from them.
-_SCORED_BYTES = 96
 
 
 def run_evaluate(
@@ -42,14 +34,15 @@ def run_evaluate(
     started = time.perf_counter()
     model = load_for_prediction(model_path)
     data = source.open_for(model, target, features)
-    predictor = predictor_for(model, work, data, Needs(8 * model.forest_.n_outputs, _SCORED_BYTES))
-    scored: Any = Confusion(model.classes_) if hasattr(model, "classes_") else Errors()
-    spellings = ScoredSpellings(data.target, getattr(model, "classes_", np.empty(0)))
+    predictor = predictor_for(model, work, data, scoring_needs(model.forest_))
+    classes = getattr(model, "classes_", None)
+    scored: Confusion | RegressionErrors = RegressionErrors() if classes is None else Confusion(classes)
     with closing(shown_batches("evaluate", data, predictor.plan.rows, (), work)) as batches:
-        for batch, means in predictor.of_batches(batches):
+        for batch in with_targets(predictor.of_batches(batches), data, classes):
             if isinstance(scored, Confusion):
-                spellings.check(batch)
-            _add(scored, batch, means)
+                scored.add(batch.targets, batch.classes)
+            else:
+                scored.add(batch.target_values, batch.values)
     if isinstance(scored, Confusion) and scored.unknown_rows == scored.rows > 0:
         raise DataError(
             f"No row has a label that the forest knows: the target {data.target!r} holds "
@@ -77,16 +70,6 @@ def _named(labels: Iterable[Any]) -> str:
     """The first of some labels."""
     some = [repr(label) for label in islice(labels, _MOST_NAMED + 1)]
     return ", ".join(some[:_MOST_NAMED]) + (" and others" if len(some) > _MOST_NAMED else "")
-
-
-def _add(scored: Confusion | Errors, batch: Batch, means: npt.NDArray[np.float64]) -> None:
-    assert batch.y is not None
-    if isinstance(scored, Confusion):
-        scored.add(batch.y, means.argmax(axis=1))
-    elif isinstance(batch.y, CodedLabels):
-        raise DataError("The target holds text, but the forest predicts numbers.")
-    else:
-        scored.add(np.asarray(batch.y, dtype=np.float64), means[:, 0])
 
 
 def _show_classes(scores: dict[str, Any], console: Console) -> None:

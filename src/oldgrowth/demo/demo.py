@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
 from ..datasets import open_dataset
 from ..datasets.base import Dataset
 from ..estimators.forests import RandomForestClassifier, SubsetForestClassifier
-from ..forest.predict import predict_sums
+from ..forest.scoring import Confusion
 from ..messages.text import human_bytes
-from ..planning.planner import jobs_of
 from ..reporting.report import FitReport
-from ..reporting.tables import stage_table
-from ..rows.read_ahead import read_ahead
+from ..reporting.tables import share, stage_table, table
 from ..storage.workspace import spill_workspace
 from ..system.memory import peak_memory
 from .picture import save_picture
-from .scene import Bools, Labels, Scene, patches_of_lines
+from .scene import FEATURE_NAMES, Bools, Labels, Scene, patches_of_lines
 from .scene_files import TARGET, SceneFiles, make_scene_files, strips
 
 _SUBSET_SHARE = 0.01
@@ -44,12 +42,11 @@ class Outcome:
     subset_rows: int
     report: FitReport
 
-    def accuracy(self, predicted: Labels) -> float:
-        return float((predicted == self.scene.truth)[self.test].mean())
-
-    def recall(self, predicted: Labels, label: int) -> float:
-        """Of the test pixels of a class, the share that is found."""
-        return float((predicted == label)[self.test & (self.scene.truth == label)].mean())
+    def scores(self, predicted: Labels) -> dict[str, Any]:
+        """The scores of a map on the test pixels."""
+        confusion = Confusion(np.arange(len(self.scene.class_names)))
+        confusion.add(self.scene.truth[self.test], predicted[self.test].astype(np.intp))
+        return confusion.scores()
 
 
 def run_demo(size: int, trees: int, seed: int, memory_limit: int, output: Path, console: Console) -> Outcome:
@@ -62,11 +59,12 @@ def run_demo(size: int, trees: int, seed: int, memory_limit: int, output: Path, 
         console.print(f"Making a scene of {size} x {size} pixels in {workspace.path} ...", soft_wrap=True)
         files = make_scene_files(workspace.path, size, seed)
         outcome = _train(files, trees, seed, memory_limit, workspace.path, console)
+        forest, subsets = outcome.scores(outcome.forest_map), outcome.scores(outcome.subsets_map)
         console.print()
-        console.print(recall_table(outcome))
+        console.print(recall_table(outcome.scene, forest, subsets))
         console.print(
-            f"Test accuracy {outcome.accuracy(outcome.forest_map):.2%}; of the baseline, whose trees see "
-            f"{outcome.subset_rows:,} random rows each, {outcome.accuracy(outcome.subsets_map):.2%}."
+            f"Test accuracy {share(forest['accuracy'])}; of the baseline, whose trees see "
+            f"{outcome.subset_rows:,} random rows each, {share(subsets['accuracy'])}."
         )
         console.print()
         _picture(outcome, output, console)
@@ -93,7 +91,7 @@ def _train(
     console.print(f"{report.trees} fully-grown trees {groups}, {report.nodes:,} nodes.")
     row_bytes = report.features * files.scene.bands.itemsize + files.scene.labels.itemsize
     console.print(memory_sentence(report.rows * row_bytes, memory_limit, peak, report.store))
-    forest_map, subsets_map = _whole_maps(files.scene, (forest, subsets))
+    forest_map, subsets_map = _whole_map(files.scene, forest), _whole_map(files.scene, subsets)
     return Outcome(files.scene, files.test, forest_map, subsets_map, subset_rows, report)
 
 
@@ -122,37 +120,33 @@ def memory_sentence(rows: int, limit: int, peak: int, store: str) -> str:
     return f"{sizes}: trained on all rows, through the disk."
 
 
-def _whole_maps(scene: Scene, models: Sequence[Any]) -> list[Labels]:
-    """Predict all pixels with each model, some lines at a time; the next lines are made ready meanwhile."""
-    maps = [np.empty(scene.shape, dtype=np.uint8) for _ in models]
-    lines = strips(scene.shape, _PIXELS_AT_A_TIME)
-    ready = ((slice(first, last), patches_of_lines(scene.bands, first, last)) for first, last in lines)
-    with closing(read_ahead(ready)) as parts:
-        for part, rows in parts:
-            for model, predicted in zip(models, maps, strict=True):
-                sums = predict_sums(model.forest_, False, rows, jobs_of(model.n_jobs))
-                predicted[part] = model.classes_.take(sums.argmax(axis=1)).reshape(-1, scene.shape[1])
-    return maps
+def _whole_map(scene: Scene, model: RandomForestClassifier | SubsetForestClassifier) -> Labels:
+    """The label that a model predicts for each pixel."""
+
+    def patches() -> Iterator[npt.NDArray[np.uint16]]:
+        lines = strips(scene.shape, _PIXELS_AT_A_TIME)
+        return (patches_of_lines(scene.bands, first, last) for first, last in lines)
+
+    pixels = open_dataset(patches, features=FEATURE_NAMES)
+    return model.predict(pixels).astype(np.uint8).reshape(scene.shape)
 
 
-def recall_table(outcome: Outcome) -> Table:
-    scene = outcome.scene
-    table = Table(
-        "class", title="Recall: the share of a class's test pixels that is found", title_justify="left"
-    )
-    for heading in ("of all pixels", "test pixels", "forest", "subsets"):
-        table.add_column(heading, justify="right")
+def recall_table(scene: Scene, forest: dict[str, Any], subsets: dict[str, Any]) -> Table:
+    """Of the scores of both forests, the recall of each class."""
+    title = "Recall: the share of a class's test pixels that is found"
+    shown = table(title, "class", "of all pixels", "test pixels", "forest", "subsets")
     for label, name in enumerate(scene.class_names):
-        share = float((scene.truth == label).mean())
-        table.add_row(
+        of_all = float((scene.truth == label).mean())
+        found, found_by_subsets = forest["classes"][label], subsets["classes"][label]
+        shown.add_row(
             name,
-            f"{share:.2%}",
-            f"{(outcome.test & (scene.truth == label)).sum():,}",
-            f"{outcome.recall(outcome.forest_map, label):.1%}",
-            f"{outcome.recall(outcome.subsets_map, label):.1%}",
-            style="bold" if share < _RARE_SHARE else None,
+            share(of_all),
+            f"{found['support']:,}",
+            share(found["recall"]),
+            share(found_by_subsets["recall"]),
+            style="bold" if of_all < _RARE_SHARE else None,
         )
-    return table
+    return shown
 
 
 def _picture(outcome: Outcome, output: Path, console: Console) -> None:

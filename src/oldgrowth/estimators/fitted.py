@@ -8,7 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..errors import DataError
 from ..messages.text import printable
-from .base import Classifier, Regressor
+from .classifier import Classifier
+from .regressor import Regressor
 
 
 def forest_in(model: Any) -> Any:

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
-from .base import Classifier, Regressor, store_params
+from .base import store_params
+from .classifier import Classifier
 from .parameter_names import names_checked
 from .parameters import described
+from .regressor import Regressor
 
 
 @described("random-forest", "classification")

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import column_or_1d
+from sklearn.utils.validation import _check_sample_weight
 
 from ..datasets.arguments import ELSEWHERE, library_of
 from ..errors import DataError, NotNumbersError, OldgrowthError
@@ -129,7 +130,7 @@ def check_length(y: Any, n_rows: int, name: str = "y") -> None:
         raise DataError(f"X has {counted(n_rows, 'row')}, but {name} has {counted(found, 'value')}.")
 
 
-def check_weights(sample_weight: Any, n_rows: int) -> None:
+def _check_weights(sample_weight: Any, n_rows: int) -> None:
     """Refuse weights that are missing, negative or infinite, or too few."""
     with explained("sample_weight"):
         given = np.asarray(sample_weight)
@@ -147,15 +148,41 @@ def check_weights(sample_weight: Any, n_rows: int) -> None:
         )
 
 
-def targets_to_score(y: Any, sample_weight: Any, n_rows: int, numeric: bool) -> npt.NDArray[Any]:
-    """The targets of rows to score, checked with their weights."""
+def row_weights(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | None:
+    """The checked weights of so many rows; None if there are none."""
+    if sample_weight is None:
+        return None
+    _check_weights(sample_weight, n_rows)
+    with explained("sample_weight"):
+        weights: npt.NDArray[np.float64] = _check_sample_weight(
+            sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True
+        )
+    return weights
+
+
+def refuse_with_a_dataset(y: Any, sample_weight: Any = None) -> None:
+    for name, given in (("y", y), ("sample_weight", sample_weight)):
+        if given is not None:
+            raise DataError(f"{name} must not be given with a dataset, which has its own: see open_dataset.")
+
+
+def given_targets(y: Any, what: str) -> Any:
+    """The targets of rows to score, if there are any; `what` they are."""
+    if y is None:
+        raise DataError(f"y is missing: a score needs the {what} of the rows.")
+    return y
+
+
+def targets_to_score(
+    y: Any, sample_weight: Any, n_rows: int, numeric: bool
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64] | None]:
+    """The targets of rows to score and their weights, checked."""
     check_target(y, numeric)
     check_length(y, n_rows)
-    if sample_weight is not None:
-        check_weights(sample_weight, n_rows)
+    weights = row_weights(sample_weight, n_rows)
     with explained("y"):
         values = column_or_1d(y)
-        return values.astype(np.float64) if numeric else values
+        return values.astype(np.float64) if numeric else values, weights
 
 
 def _refuse_missing(values: npt.NDArray[Any], numeric: bool) -> None:

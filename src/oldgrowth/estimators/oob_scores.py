@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..forest.scoring import Accuracy, RegressionErrors
 from ..messages.log import warn
 from ..messages.text import counted
 from ..storage.votes import OobRows
-
-_ROWS_AT_A_TIME = 65_536
 
 Metric = Callable[[npt.NDArray[Any], npt.NDArray[Any]], float]
 
@@ -31,7 +30,7 @@ class OobScorer:
 
     def __call__(self, parts: Iterator[OobRows]) -> OobScorer:
         classes = self._classes()
-        sums = _Sums()
+        sums: Accuracy | RegressionErrors = RegressionErrors() if classes is None else Accuracy()
         pairs: _Pairs | None = None
         for part in parts:
             seen = ~np.isnan(part.mean[:, 0])
@@ -46,9 +45,8 @@ class OobScorer:
             if self._metric is not None:
                 pairs = pairs or _Pairs(part.of, classes)
                 pairs.add(target, guess)
-        sums.finish()
         if self._metric is None:
-            self.score = sums.r2() if classes is None else sums.accuracy()
+            self.score = sums.score() if sums.rows else math.nan
         elif pairs is not None and pairs.n:
             self.score = self._metric(*pairs.labels())
         self._warn()
@@ -81,43 +79,3 @@ class _Pairs:
         if self._classes is None:
             return targets, guesses
         return self._classes[targets], self._classes[guesses]
-
-
-class _Sums:
-    """What accuracy and R2 are made of; added up in blocks of always the same rows, however they come, so
-    that rounding is the same too."""
-
-    def __init__(self) -> None:
-        self._n = self._right = 0
-        self._mean = self._squares = self._errors = 0.0
-        self._waiting = np.zeros((2, 0))  # targets and guesses
-
-    def add(self, target: npt.NDArray[np.float64], guess: npt.NDArray[Any]) -> None:
-        self._waiting = np.concatenate([self._waiting, np.stack([target, guess])], axis=1)
-        while self._waiting.shape[1] >= _ROWS_AT_A_TIME:
-            self._add_block(*self._waiting[:, :_ROWS_AT_A_TIME])
-            self._waiting = self._waiting[:, _ROWS_AT_A_TIME:]
-
-    def finish(self) -> None:
-        if self._waiting.shape[1]:
-            self._add_block(*self._waiting)
-
-    def _add_block(self, target: npt.NDArray[np.float64], guess: npt.NDArray[np.float64]) -> None:
-        n = len(target)
-        self._right += int((target == guess).sum())
-        self._errors += float(((target - guess) ** 2).sum())
-        mean = float(target.mean())
-        ahead = mean - self._mean
-        self._squares += float(((target - mean) ** 2).sum()) + ahead**2 * self._n * n / (self._n + n)
-        self._mean += ahead * n / (self._n + n)
-        self._n += n
-
-    def accuracy(self) -> float:
-        return self._right / self._n if self._n else math.nan
-
-    def r2(self) -> float:
-        if self._n < 2:
-            return math.nan
-        if self._squares == 0:
-            return 1.0 if self._errors == 0 else 0.0
-        return 1 - self._errors / self._squares

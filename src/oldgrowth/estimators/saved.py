@@ -13,7 +13,8 @@ from ..forest.model_meta import number_of, report_of, restore_columns, value_of
 from ..messages.log import warn
 from ..system.resource_limits import clear_limits
 from . import forests
-from .base import Classifier, Regressor
+from .classifier import Classifier
+from .regressor import Regressor
 
 
 def load(path: str | os.PathLike[str], mmap: bool = True) -> Classifier | Regressor:

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..datasets.base import Batch, Dataset, shortened
-from ..datasets.labels import CodedLabels
 from ..datasets.matrix import MatrixDataset
 from ..errors import DataError, MemoryLimitError
 from ..messages.log import warn
@@ -220,12 +219,3 @@ def warn_of_names(found: Sequence[str] | None, known: Sequence[str] | None, way:
     if found is not None:
         what = f"The data has names of features ({shortened(found)}), but the forest was fitted without"
     warn(f"{what}: columns are taken in their order. {way}", FeatureNamesWarning, stacklevel=4)
-
-
-def targets_of(batch: Batch, dataset: Dataset) -> npt.NDArray[Any]:
-    """The targets of a batch as they are in the source."""
-    if batch.y is None:
-        raise DataError(
-            "The dataset has no target: name its column, as in open_dataset(source, target='label')."
-        )
-    return batch.y.decoded() if isinstance(batch.y, CodedLabels) else batch.y

@@ -43,27 +43,6 @@ def _over_rows(
             pass
 
 
-def predict_sums(
-    forest: Forest,
-    hard: bool,
-    x: npt.NDArray[np.generic],
-    n_jobs: int,
-    names: npt.NDArray[np.object_] | None = None,
-    evict: bool = False,
-) -> npt.NDArray[np.float64]:
-    """For each row the sum over the trees: shares of the classes, votes if `hard`, or values.
-
-    With `evict` the pages of a mapped forest are freed after use, because it does not fit memory.
-    """
-    sums = np.empty((len(x), forest.n_outputs))
-
-    def work(rows: npt.NDArray[np.float32], missing: bool, part: slice) -> None:
-        forest.predict_sums(rows, missing, hard, evict, sums[part])
-
-    _over_rows(x, n_jobs, work, names, evict)
-    return sums
-
-
 def predict_means(
     forest: Forest,
     hard: bool,
@@ -72,10 +51,18 @@ def predict_means(
     names: npt.NDArray[np.object_] | None = None,
     evict: bool = False,
 ) -> npt.NDArray[np.float64]:
-    """For each row the mean over the trees."""
-    sums = predict_sums(forest, hard, x, n_jobs, names, evict)
-    sums /= forest.n_trees
-    return sums
+    """The mean over the trees for each row: shares of the classes, votes if `hard`, or values.
+
+    With `evict` the pages of a mapped forest are freed after use, because it does not fit in memory.
+    """
+    means = np.empty((len(x), forest.n_outputs))
+
+    def work(rows: npt.NDArray[np.float32], missing: bool, part: slice) -> None:
+        forest.predict_sums(rows, missing, hard, evict, means[part])
+
+    _over_rows(x, n_jobs, work, names, evict)
+    means /= forest.n_trees
+    return means
 
 
 def apply(
@@ -85,7 +72,7 @@ def apply(
     names: npt.NDArray[np.object_] | None = None,
     evict: bool = False,
 ) -> npt.NDArray[np.int64]:
-    """For each row and tree, the number of the leaf it falls into."""
+    """The number of the leaf that each row reaches in each tree."""
     leaves = np.empty((len(x), forest.n_trees), dtype=np.int64)
 
     def work(rows: npt.NDArray[np.float32], missing: bool, part: slice) -> None:
