@@ -3,5 +3,6 @@
 from .base import Batch, Dataset
 from .labels import CodedLabels
 from .opening import open_dataset
+from .partitions import Partition
 
-__all__ = ["Batch", "CodedLabels", "Dataset", "open_dataset"]
+__all__ = ["Batch", "CodedLabels", "Dataset", "Partition", "open_dataset"]

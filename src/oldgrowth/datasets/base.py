@@ -9,6 +9,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -32,11 +33,13 @@ from ..messages.text import printable
 from .columns import first_twice
 from .labels import CodedLabels, Labels, join_labels
 from .odd_texts import OddTexts, join_odd
+from .partitions import Partition, numbered
 
 # Values are float32; whoever can read bytes too gets them where all values of a batch are of type uint8.
 FloatsOrBytes = npt.NDArray[np.float32] | npt.NDArray[np.uint8]
 
 FIRST_ROOM = 1 << 16  # rows of memory for a batch whose length is not known yet
+COUNTED_ROWS = 1 << 16  # at a time
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,18 @@ class Batch:
     def where_of(self, row: int) -> str:
         """The file or kind of source of a row of the dataset."""
         return next(where for first, where in reversed(self.places) if first <= row)
+
+
+@dataclass(frozen=True)
+class Span:
+    """Numbers of consecutive rows, from `start` up to and without `stop`; None is the end of the data."""
+
+    start: int
+    stop: int | None = None
+
+    def within(self, first: int) -> Span:
+        """The same rows, numbered from row `first` on."""
+        return Span(max(0, self.start - first), None if self.stop is None else max(0, self.stop - first))
 
 
 class Piece(Protocol):
@@ -162,10 +177,13 @@ class Dataset(ABC):
     n_features: int
     n_rows: int | None
     nbytes: int | None
+    first_row: int = 0  # the number of its first row: not 0 in a partition of another dataset
+    _is_part: bool = False
 
     @abstractmethod
-    def _pieces(self, rows: int, start: int, carry: tuple[str, ...]) -> Iterator[Piece]:
-        """Pieces in order; the first may begin before row `start`, at any row from which it can be read."""
+    def _pieces(self, rows: int, span: Span, carry: tuple[str, ...]) -> Iterator[Piece]:
+        """Pieces in order; the first may begin before the span, at any row from which it can be read, and the
+        last may end behind it."""
 
     @abstractmethod
     def _column_names(self) -> Sequence[str]:
@@ -203,7 +221,7 @@ class Dataset(ABC):
         return f"the {self.kind}"
 
     def batches(
-        self, rows: int, start: int = 0, carry: Sequence[str] = (), keep_bytes: bool = False
+        self, rows: int, start: int | None = None, carry: Sequence[str] = (), keep_bytes: bool = False
     ) -> Iterator[Batch]:
         """Give the rows from number `start` on, in batches of `rows` rows; only the last may be shorter.
 
@@ -211,8 +229,8 @@ class Dataset(ABC):
         ----------
         rows : int
             Rows of a batch.
-        start : int, default 0
-            Number of the first row to give.
+        start : int, optional
+            Number of the first row to give, by default that of the first row there is.
         carry : sequence of str, default ()
             Columns to hand through as they are, in `Batch.carried`.
         keep_bytes : bool, default False
@@ -225,7 +243,8 @@ class Dataset(ABC):
         """
         if rows < 1:
             raise ParameterError("rows", rows, "at least 1")
-        if start < 0 or (self.n_rows is not None and start > self.n_rows):
+        start = self.first_row if start is None else start
+        if start < self.first_row or (self._stop is not None and start > self._stop):
             raise ParameterError("start", start, "the number of a row")
         if isinstance(carry, str):
             raise ParameterError("carry", carry, "a list of names of columns")
@@ -233,14 +252,16 @@ class Dataset(ABC):
         return self._batches(rows, start, tuple(carry), keep_bytes)
 
     def _batches(self, rows: int, start: int, carry: tuple[str, ...], keep_bytes: bool) -> Iterator[Batch]:
-        end = start if start == self.n_rows else 0  # a source need not give a piece when nothing is left
+        stop = self._stop
+        end = start if start == stop else self.first_row  # a source need not give a piece of nothing
         builder: BatchBuilder | None = None
-        for piece in self._pieces(rows, start, carry):
+        for piece in self._pieces(rows, Span(start, stop), carry):
             end = piece.first_row + piece.rows
-            if self.n_rows is not None and end > self.n_rows:
+            last = piece.rows if stop is None else min(piece.rows, stop - piece.first_row)
+            if last < piece.rows and not self._is_part:
                 raise ChangedSourceError(piece.where, f"it has more than the {self.n_rows} rows it had")
             at = max(0, start - piece.first_row)
-            while at < piece.rows:
+            while at < last:
                 if builder is None:
                     as_bytes = keep_bytes and piece.all_bytes
                     builder = self._builder(piece.first_row + at, rows, piece.where, as_bytes)
@@ -255,18 +276,80 @@ class Dataset(ABC):
 
     def _builder(self, first_row: int, rows: int, where: str, as_bytes: bool) -> BatchBuilder:
         known = self.n_rows is not None
-        left = rows if self.n_rows is None else min(rows, self.n_rows - first_row)
+        left = rows if self._stop is None else min(rows, self._stop - first_row)
         return BatchBuilder(first_row, left, known, self.n_features, where, as_bytes)
 
     def _check_end(self, end: int, start: int) -> None:
         if self.n_rows is None:
-            if end == 0:
+            if end == 0 and not self._is_part:
                 raise NoDataError(self._where, "it has no rows")
             if start > end:
                 raise ParameterError("start", start, f"at most the number of rows, {end}")
-            self.n_rows = end
-        elif end != self.n_rows:
-            raise ChangedSourceError(self._where, f"it ended after {end} rows and had {self.n_rows}")
+            self.n_rows = end - self.first_row
+        elif end < self.first_row + self.n_rows:
+            raise ChangedSourceError(
+                self._where, f"it ended after {end - self.first_row} rows and had {self.n_rows}"
+            )
+
+    @property
+    def _stop(self) -> int | None:
+        """The number behind that of the last row, if it is known."""
+        return None if self.n_rows is None else self.first_row + self.n_rows
+
+    def partitions(self, n: int) -> list[Partition]:
+        """Cut the dataset into at most `n` partitions of about equal size.
+
+        Rows of arrays, memory maps, data frames, tables, ``.npy``, ``.npz`` and HDF5 files are cut anywhere
+        (a compressed member of a ``.npz`` file is unpacked from its beginning for each partition), Parquet
+        between row groups, and the file format of Arrow IPC between record batches. CSV, where a line end
+        may be part of a value, and the stream format of Arrow IPC are cut between files; their rows are
+        counted for this, which reads one column of each file. LazyFrames, Arrow streams and callables are one
+        partition.
+
+        Parameters
+        ----------
+        n : int
+            How many partitions there should be.
+
+        Returns
+        -------
+        list of Partition
+            Partitions in the order of the rows. Each has the number of its first row and of its rows, can be
+            pickled, and is read in any process by ``partition.open().batches(rows)``. It holds the names of
+            its files, or its rows where the dataset is in memory. One may have no rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from oldgrowth import open_dataset
+        >>> parts = open_dataset(np.arange(10).reshape(5, 2)).partitions(2)
+        >>> [(part.first_row, part.n_rows) for part in parts]
+        [(0, 2), (2, 3)]
+        """
+        if n < 1:
+            raise ParameterError("n", n, "at least 1")
+        return numbered(self._cut(n))
+
+    def _cut(self, n: int) -> list[Partition]:
+        """Partitions, of which not all need to know their rows."""
+        parts = [self._part(start, stop) for start, stop in pairwise(self._edges(n))]
+        return [Partition(part, part.first_row, part.n_rows) for part in parts or [self]]
+
+    def _edges(self, n: int) -> list[int]:
+        """The numbers of the rows at which partitions begin and end; none if the dataset cannot be cut."""
+        return []
+
+    def _part(self, start: int, stop: int) -> Dataset:
+        """The same dataset with these rows only."""
+        part = copy.copy(self)
+        part.first_row, part.n_rows, part._is_part = start, stop - start, True
+        if self.nbytes is not None and self.n_rows:
+            part.nbytes = self.nbytes * part.n_rows // self.n_rows
+        return part
+
+    def _count(self) -> int:
+        """The number of rows, found by reading."""
+        return sum(piece.rows for piece in self._pieces(COUNTED_ROWS, Span(self.first_row), ()))
 
     def _check_names(self, names: Sequence[str]) -> None:
         if not names:

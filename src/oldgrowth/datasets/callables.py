@@ -19,7 +19,7 @@ from ..errors import (
     OnceOnlyError,
     ParameterError,
 )
-from .base import Dataset
+from .base import Dataset, Span
 from .columns import first_twice
 from .labels import kept_apart
 from .matrix import MatrixPiece
@@ -84,7 +84,7 @@ class CallableDataset(Dataset):
             yield number, batch
             number += 1
 
-    def _pieces(self, rows: int, start: int, carry: tuple[str, ...]) -> Iterator[MatrixPiece]:
+    def _pieces(self, rows: int, span: Span, carry: tuple[str, ...]) -> Iterator[MatrixPiece]:
         at = 0
         for number, batch in self._numbered(self._iterator()):
             x, y, w = parts = parts_of(number, batch)

@@ -24,6 +24,7 @@ from ..errors import (
     UnclosedQuoteError,
 )
 from ..messages.text import counted
+from .base import Span
 from .columns import AllBut, check_names
 from .csv_end import MarkedReader
 from .csv_options import CSVOptions
@@ -73,6 +74,14 @@ class CSVDataset(FilesDataset):
         unknown = [name for name in self._options.types if name not in known]
         if unknown:
             raise MissingColumnError(unknown, self._where, self._schema.names)
+
+    def _with_files(self, first: int, last: int) -> FilesDataset:
+        part = super()._with_files(first, last)
+        assert isinstance(part, CSVDataset)
+        paths = {file.path for file in part._files}
+        part._codecs = {path: codec for path, codec in self._codecs.items() if path in paths}
+        part._headers = {path: names for path, names in self._headers.items() if path in paths}
+        return part
 
     @property
     def expected_rows(self) -> int | None:
@@ -170,7 +179,7 @@ class CSVDataset(FilesDataset):
             pass  # the value is not in the first block, which is what types are guessed from
 
     def _read(
-        self, file: SourceFile, names: list[str], rows: int, skip: int
+        self, file: SourceFile, names: list[str], rows: int, span: Span
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         types = {name: self._schema.field(name).type for name in names}
         target = self.target if self._may_be_odd(types) else None

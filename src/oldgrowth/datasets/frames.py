@@ -13,8 +13,10 @@ import pyarrow as pa
 
 from ..errors import DataError, NoDataError
 from ..messages.surface import listed
+from .base import Span
 from .columns import check_unique, choose_columns, unusable
 from .labels import CodedLabels
+from .partitions import row_edges
 from .table import TableDataset, TablePiece
 
 SAMPLED_ROWS = 4096
@@ -46,14 +48,27 @@ class FrameDataset(TableDataset):
         """The number of rows now."""
 
     def _tables(
-        self, names: tuple[str, ...], rows: int, start: int
+        self, names: tuple[str, ...], rows: int, span: Span
     ) -> Iterator[tuple[int, str, pa.RecordBatch]]:
         step = min(max(rows, 1024), max(1024, SLICE_VALUES // len(names)))
-        for first in range(start, self._length(), step):
+        for first in range(span.start, self.first_row + self._length(), step):
             at = first
-            for batch in self._slice(list(names), first, step).to_batches():
+            for batch in self._slice(list(names), first - self.first_row, step).to_batches():
                 yield at, self._where, batch
                 at += batch.num_rows
+
+    @abstractmethod
+    def _keep(self, start: int, rows: int) -> None:
+        """Let go of all rows but these."""
+
+    def _edges(self, n: int) -> list[int]:
+        return row_edges(self, n)
+
+    def _part(self, start: int, stop: int) -> FrameDataset:
+        part = super()._part(start, stop)
+        assert isinstance(part, FrameDataset)
+        part._keep(start - self.first_row, stop - start)
+        return part
 
     def fingerprint(self) -> dict[str, Any]:
         rows = np.linspace(0, self._length() - 1, min(SAMPLED_ROWS, self._length())).astype(np.intp)
@@ -96,6 +111,20 @@ class ArrowTableDataset(FrameDataset):
     def _length(self) -> int:
         return int(self._table.num_rows)
 
+    def _keep(self, start: int, rows: int) -> None:
+        self._table = self._table.slice(start, rows)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With the table as an IPC stream: pickled by itself, a slice has all rows of its table with it."""
+        out = pa.BufferOutputStream()
+        with pa.ipc.new_stream(out, self._table.schema) as writer:
+            writer.write_table(self._table)
+        return {**vars(self), "_table": out.getvalue()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._table = pa.ipc.open_stream(state["_table"]).read_all()
+
 
 class PolarsDataset(FrameDataset):
     """A polars data frame."""
@@ -115,6 +144,9 @@ class PolarsDataset(FrameDataset):
 
     def _length(self) -> int:
         return int(self._frame.height)
+
+    def _keep(self, start: int, rows: int) -> None:
+        self._frame = self._frame.slice(start, rows)
 
 
 def with_decimals(frame: Any) -> Any:
@@ -212,3 +244,6 @@ class PandasDataset(FrameDataset):
 
     def _length(self) -> int:
         return len(self._frame)
+
+    def _keep(self, start: int, rows: int) -> None:
+        self._frame = self._frame.iloc[start : start + rows]

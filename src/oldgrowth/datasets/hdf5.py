@@ -23,13 +23,14 @@ from ..errors import (
 )
 from ..messages.log import warn
 from ..messages.surface import listed
-from .base import Dataset
+from .base import Dataset, Span
 from .columns import AllBut, choose_columns
 from .files import SourceFile, seen_now
 from .hdf5_links import Links
 from .hdf5_storage import StorageCheck, is_elsewhere
 from .matrix import Beside, MatrixDataset
 from .numpy_files import beside, member_of, single
+from .partitions import row_edges
 from .rows import Reader, Rows
 from .table import TableDataset
 
@@ -59,6 +60,9 @@ class H5Rows:
         with self._source.opened() as h5:
             data = self._source.data(h5, self._path)
             yield lambda start, stop: read_rows(self.file, data, start, stop)
+
+    def only(self, start: int, stop: int) -> H5Rows:
+        return self
 
 
 class HDF5Columns(TableDataset):
@@ -94,16 +98,20 @@ class HDF5Columns(TableDataset):
         return self._file.path
 
     def _tables(
-        self, names: tuple[str, ...], rows: int, start: int
+        self, names: tuple[str, ...], rows: int, span: Span
     ) -> Iterator[tuple[int, str, pa.RecordBatch]]:
         step = min(max(rows, 1024), max(1024, SLICE_VALUES // len(names)))
-        assert self.n_rows is not None
+        stop = self._stop
+        assert stop is not None
         with self._source.opened() as h5:
             data = {name: self._source.data(h5, name) for name in names}
-            for first in range(start, self.n_rows, step):
-                last = min(first + step, self.n_rows)
+            for first in range(span.start, stop, step):
+                last = min(first + step, stop)
                 arrays = {name: pa.array(read_rows(self._file, data[name], first, last)) for name in names}
                 yield first, self._where, pa.RecordBatch.from_pydict(arrays)
+
+    def _edges(self, n: int) -> list[int]:
+        return row_edges(self, n)
 
     def _described(self) -> list[tuple[str, str]]:
         return [("files", self._file.path), *super()._described()]

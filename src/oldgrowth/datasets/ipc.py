@@ -8,8 +8,9 @@ from contextlib import closing
 
 import pyarrow as pa
 
+from .base import Span
 from .files import SourceFile
-from .ipc_layout import count_rows, largest_batch
+from .ipc_layout import largest_batch, rows_of_batches
 from .table_files import FilesDataset
 
 EXTENSIONS = (".arrow", ".arrows", ".feather", ".ipc")
@@ -27,32 +28,29 @@ class IPCDataset(FilesDataset):
         with closing(file.open_arrow()) as source:
             if is_file_format(source):
                 opened = pa.ipc.open_file(source)
-                rows = self._count_rows(file, source, opened.num_record_batches)
+                counts = _counts(source, opened.num_record_batches)
+                rows = read_to_count(file) if counts is None else sum(counts)
                 return opened.schema.remove_metadata(), rows
             check_stream_end(source, file.size)
             return pa.ipc.open_stream(source).schema.remove_metadata(), None
 
     def _read(
-        self, file: SourceFile, names: list[str], rows: int, skip: int
+        self, file: SourceFile, names: list[str], rows: int, span: Span
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        at = 0
         with closing(file.open_arrow()) as source:
-            for batch in self._batches_of(source, file.size, names):
+            wanted = span if self._is_part else Span(span.start)
+            for at, batch in self._batches_of(source, file.size, names, wanted):
                 check_batch(batch)
                 yield at, batch
-                at += batch.num_rows
                 del batch  # one at a time: they may be large
+
+    def _rows_of_units(self, file: SourceFile, rows: int) -> list[int]:
+        with closing(file.open_arrow()) as source:
+            return _counts(source, pa.ipc.open_file(source).num_record_batches) or [rows]
 
     @property
     def reading_bytes(self) -> int:
         return max((self._largest_batch(file) for file in self._files if file.system is None), default=0)
-
-    def _count_rows(self, file: SourceFile, source: pa.NativeFile, batches: int) -> int:
-        try:
-            rows = count_rows(source, batches)
-        except struct.error as error:
-            raise pa.ArrowInvalid(f"a header is damaged: {error}") from error
-        return read_to_count(file) if rows is None else rows
 
     def _largest_batch(self, file: SourceFile) -> int:
         used = [name for name in self._columns.used if name not in self._partitions]
@@ -64,19 +62,48 @@ class IPCDataset(FilesDataset):
             except struct.error as error:
                 raise pa.ArrowInvalid(f"a header is damaged: {error}") from error
 
-    def _batches_of(self, source: pa.NativeFile, size: int, names: list[str]) -> Iterator[pa.RecordBatch]:
+    def _batches_of(
+        self, source: pa.NativeFile, size: int, names: list[str], span: Span
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
         if is_file_format(source):
-            schema = pa.ipc.open_file(source).schema
-            reader = pa.ipc.open_file(source, options=projection(schema, names))
-            for i in range(reader.num_record_batches):
-                yield reader.get_batch(i)
+            yield from _batches_of_file(source, names, span)
             return
         check_stream_end(source, size)
         schema = pa.ipc.open_stream(source).schema
         source.seek(0)
-        yield from pa.ipc.open_stream(source, options=projection(schema, names))
+        at = 0
+        for batch in pa.ipc.open_stream(source, options=projection(schema, names)):
+            yield at, batch
+            at += batch.num_rows
+            del batch
         if source.tell() != size:
             raise pa.ArrowInvalid(f"the stream ends at byte {source.tell()}, but the file has {size} bytes")
+
+
+def _batches_of_file(
+    source: pa.NativeFile, names: list[str], span: Span
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Those with rows of the span, if the headers tell which; each with the number of its first row."""
+    schema = pa.ipc.open_file(source).schema
+    reader = pa.ipc.open_file(source, options=projection(schema, names))
+    part = span.start > 0 or span.stop is not None
+    counts = _counts(source, reader.num_record_batches) if part else None
+    at = 0
+    for i in range(reader.num_record_batches):
+        if counts is not None and not (at + counts[i] > span.start and (span.stop is None or at < span.stop)):
+            at += counts[i]
+            continue
+        batch = reader.get_batch(i)
+        yield at, batch
+        at += batch.num_rows
+        del batch
+
+
+def _counts(source: pa.NativeFile, batches: int) -> list[int] | None:
+    try:
+        return rows_of_batches(source, batches)
+    except struct.error as error:
+        raise pa.ArrowInvalid(f"a header is damaged: {error}") from error
 
 
 def check_batch(batch: pa.RecordBatch) -> None:

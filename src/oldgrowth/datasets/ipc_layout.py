@@ -31,14 +31,14 @@ def largest_batch(source: pa.NativeFile, schema: pa.Schema, used: Sequence[str],
     )
 
 
-def count_rows(source: pa.NativeFile, batches: int) -> int | None:
-    """The rows of a file of so many record batches; None if it is laid out in another way."""
+def rows_of_batches(source: pa.NativeFile, batches: int) -> list[int] | None:
+    """The rows of each of the record batches of a file; None if it is laid out in another way."""
     counts = [
         header.number(_LENGTH, "<q")
         for message, _ in _messages(source, is_file=True)
         if message.number(_HEADER_TYPE, "<B") == _RECORD_BATCH and (header := message.table(_HEADER))
     ]
-    return sum(counts) if len(counts) == batches else None
+    return counts if len(counts) == batches else None
 
 
 def _messages(source: pa.NativeFile, is_file: bool) -> Iterator[tuple[_Table, int]]:

@@ -6,7 +6,7 @@ import copy
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,11 @@ from ..errors import (
     ParameterError,
     SameRoleError,
 )
-from .base import Dataset, FloatsOrBytes
+from .base import Dataset, FloatsOrBytes, Span
 from .columns import AllBut, first_twice
 from .labels import Labels, checked_weights, labels_from_numpy
 from .odd_texts import OddTexts, odd_decimals
+from .partitions import row_edges
 from .rows import MemoryRows, Reader, Rows, is_same_array, refuse_objects
 
 PIECE_VALUES = 1 << 21
@@ -219,8 +220,23 @@ class MatrixDataset(Dataset):
                 raise ColumnTypeError(name, self._where, "of an array beside X", "feature")
         self._columns = np.array([self._places[name] for name in features], dtype=np.intp)
 
-    def _pieces(self, rows: int, start: int, carry: tuple[str, ...]) -> Iterator[MatrixPiece]:
-        total = self._x.shape[0]
+    def _edges(self, n: int) -> list[int]:
+        return row_edges(self, n)
+
+    def _part(self, start: int, stop: int) -> MatrixDataset:
+        part = super()._part(start, stop)
+        assert isinstance(part, MatrixDataset)
+        part._x = self._x.only(start, stop)
+        part._y, part._w = (
+            what if what is None or what.rows is None else replace(what, rows=what.rows.only(start, stop))
+            for what in (self._y, self._w)
+        )
+        part._others = {name: rows.only(start, stop) for name, rows in self._others.items()}
+        return part
+
+    def _pieces(self, rows: int, span: Span, carry: tuple[str, ...]) -> Iterator[MatrixPiece]:
+        stop = self._stop
+        assert stop is not None
         step = min(max(rows, 1024), max(1024, PIECE_VALUES // self._x.shape[1]))
         with ExitStack() as stack:
             opened: dict[int, Reader] = {}
@@ -228,8 +244,8 @@ class MatrixDataset(Dataset):
             for part in [*self._arrays(), *others]:
                 if id(part) not in opened:
                     opened[id(part)] = stack.enter_context(part.reader(self._unpack_dir))
-            for first in range(start, total, step):
-                yield self._piece(opened, first, min(first + step, total), carry)
+            for first in range(span.start, stop, step):
+                yield self._piece(opened, first, min(first + step, stop), carry)
 
     def _piece(self, opened: dict[int, Reader], start: int, stop: int, carry: tuple[str, ...]) -> MatrixPiece:
         x = opened[id(self._x)](start, stop)

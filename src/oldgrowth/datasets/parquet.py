@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..system.memory import release_memory
+from .base import Span
 from .files import SourceFile
 from .parquet_footer import LARGE_FOOTER, footer_length, metadata_bytes, read_head
 from .table import labels_are_text
@@ -54,6 +55,10 @@ class ParquetDataset(FilesDataset):
             self._column_bytes = max(self._column_bytes, largest // width)
             return opened.schema_arrow.remove_metadata(), int(rows)
 
+    def _rows_of_units(self, file: SourceFile, rows: int) -> list[int]:
+        with closing(file.open_arrow()) as source, released(self._meta_bytes):
+            return rows_of_groups(pq.ParquetFile(source).metadata)
+
     @property
     def reading_bytes(self) -> int:
         """The metadata of a file, and of each column what is read ahead, a dictionary and a page."""
@@ -67,7 +72,7 @@ class ParquetDataset(FilesDataset):
         return 1 + sum(kind.bit_width // 8 if pa.types.is_primitive(kind) else 16 for kind in types)
 
     def _read(
-        self, file: SourceFile, names: list[str], rows: int, skip: int
+        self, file: SourceFile, names: list[str], rows: int, span: Span
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         text = [name for name in names if name == self.target and labels_are_text(self._schema, name)]
         with closing(file.open_arrow()) as source, released(self._meta_bytes):
@@ -79,10 +84,11 @@ class ParquetDataset(FilesDataset):
                 page_checksum_verification=True,
             )
             ends = np.cumsum(rows_of_groups(opened.metadata), dtype=np.int64)
-            group = int(np.searchsorted(ends, skip, side="right"))
+            group = int(np.searchsorted(ends, span.start, side="right"))
+            last = len(ends) if span.stop is None else int(np.searchsorted(ends, span.stop)) + 1
             at = int(ends[group - 1]) if group else 0
             wanted = max(1024, min(DECODED_CHUNKS * rows, BATCH_BYTES // self._row_bytes(names)))
-            left = list(range(group, len(ends)))
+            left = list(range(group, min(last, len(ends))))
             for batch in opened.iter_batches(wanted, row_groups=left, columns=names):
                 yield at, batch
                 at += batch.num_rows

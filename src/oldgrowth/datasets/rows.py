@@ -43,6 +43,10 @@ class Rows(Protocol):
         """Large arrays that have to be unpacked to be read are put into this directory."""
         ...
 
+    def only(self, start: int, stop: int) -> Rows:
+        """The same array, of which no other rows will be read: their numbers stay."""
+        ...
+
 
 def is_same_array(one: Rows, other: Rows) -> bool:
     """Whether two are the same array in memory, or the same part of the same file."""
@@ -64,14 +68,18 @@ class MemoryRows:
     files = ()
     reading_bytes = 0
 
-    def __init__(self, values: npt.NDArray[Any], where: str) -> None:
+    def __init__(self, values: npt.NDArray[Any], where: str, first_row: int = 0) -> None:
         self.values = values
         self.shape = values.shape
         self.dtype = values.dtype
         self.where = where
+        self._first = first_row  # the number of its first row
 
     def reader(self, unpack_dir: Path | None = None) -> AbstractContextManager[Reader]:
-        return nullcontext(lambda start, stop: self.values[start:stop])
+        return nullcontext(lambda start, stop: self.values[start - self._first : stop - self._first])
+
+    def only(self, start: int, stop: int) -> MemoryRows:
+        return MemoryRows(self.values[start - self._first : stop - self._first], self.where, start)
 
 
 class NpyRows:
@@ -92,6 +100,9 @@ class NpyRows:
     def reader(self, unpack_dir: Path | None = None) -> Iterator[Reader]:
         with self.file.watched(self.kind), self.file.open() as source:
             yield lambda start, stop: self._read(source, start, stop)
+
+    def only(self, start: int, stop: int) -> NpyRows:
+        return self
 
     def _read(self, source: BinaryIO, start: int, stop: int) -> npt.NDArray[Any]:
         with self.file.blamed(self.kind):
@@ -157,6 +168,9 @@ class NpzRows:
                 return values.reshape(stop - start, *self.shape[1:])
 
             yield read
+
+    def only(self, start: int, stop: int) -> NpzRows:
+        return self
 
     def _by_columns(self, source: Any, unpack_dir: Path | None) -> Iterator[Reader]:
         """All rows of a column follow each other, and what is packed is read from front to back: unless it is

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import ChangedSourceError, OldgrowthError, OnceOnlyError, ReadError
+from .base import Span
 from .columns import choose_columns
 from .frames import polars_schema, with_decimals
 from .table import TableDataset
@@ -30,7 +31,7 @@ class StreamDataset(TableDataset):
         """Run the source from its beginning."""
 
     def _tables(
-        self, names: tuple[str, ...], rows: int, start: int
+        self, names: tuple[str, ...], rows: int, span: Span
     ) -> Iterator[tuple[int, str, pa.RecordBatch]]:
         at = 0
         batches = self._run(list(names), rows)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from .. import _core
-from .base import Dataset, FloatsOrBytes
+from .base import COUNTED_ROWS, Dataset, FloatsOrBytes, Span
 from .columns import Columns, check_columns
 from .labels import Labels, labels_from_arrow, type_class, weights_from_arrow
 from .odd_texts import ODD_TEXTS, OddTexts, odd_decimals, odd_rows
@@ -99,14 +99,19 @@ class TableDataset(Dataset):
 
     @abstractmethod
     def _tables(
-        self, names: tuple[str, ...], rows: int, start: int
+        self, names: tuple[str, ...], rows: int, span: Span
     ) -> Iterator[tuple[int, str, pa.RecordBatch]]:
         """Record batches with these columns: number of the first row, where it is from, the batch."""
 
-    def _pieces(self, rows: int, start: int, carry: tuple[str, ...]) -> Iterator[TablePiece]:
+    def _count(self) -> int:
+        """By one column alone."""
+        tables = self._tables(self._columns.used[:1], COUNTED_ROWS, Span(self.first_row))
+        return sum(batch.num_rows for _, _, batch in tables)
+
+    def _pieces(self, rows: int, span: Span, carry: tuple[str, ...]) -> Iterator[TablePiece]:
         columns = self._columns
         names = tuple(dict.fromkeys([*columns.used, *carry]))
-        for first_row, where, batch in self._tables(names, rows, start):
+        for first_row, where, batch in self._tables(names, rows, span):
             if batch.num_rows:
                 yield TablePiece(first_row, where, batch, columns, carry)
             del batch  # before the next is read

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 import pyarrow as pa
 
 from ..errors import ChangedSourceError, DifferentFilesError, NoDataError
-from .base import shortened
+from .base import Span, shortened
 from .columns import Columns, check_same, choose_columns
 from .files import SourceFile
+from .partitions import Partition, nearest_edges
 from .table import TableDataset
 
 
@@ -18,6 +21,7 @@ class FilesDataset(TableDataset):
     """Rows of files, one after the other; directories named key=value are columns too."""
 
     kind: str
+    _skipped = 0  # rows of the first file before the first row
 
     def __init__(self, files: list[SourceFile], target: Any, features: Any, weight: Any) -> None:
         self._files = files
@@ -48,30 +52,81 @@ class FilesDataset(TableDataset):
         raise NotImplementedError
 
     def _read(
-        self, file: SourceFile, names: list[str], rows: int, skip: int
+        self, file: SourceFile, names: list[str], rows: int, span: Span
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Batches of a file with the number of their first row in it; those before `skip` may be left out."""
+        """Batches of a file with the number of their first row in it; those outside the span may be left
+        out."""
         raise NotImplementedError
 
+    def _rows_of_units(self, file: SourceFile, rows: int) -> list[int]:
+        """The rows of each part of a file that can be read by itself; it has so many in all."""
+        return [rows]
+
+    def _cut(self, n: int) -> list[Partition]:
+        known = [rows for rows in self._file_rows if rows is not None]
+        if len(known) < len(self._files):
+            return self._cut_between_files(n)
+        first = self.first_row - self._skipped
+        units = [0]
+        for file, rows in zip(self._files, known, strict=True):
+            with file.watched(self.kind):
+                units += self._rows_of_units(file, rows)
+        stop = first + sum(known) if self._stop is None else self._stop
+        edges = [min(max(first + rows, self.first_row), stop) for rows in accumulate(units)]
+        parts = [self._part(start, stop) for start, stop in pairwise(nearest_edges(edges, n))]
+        return [Partition(part, part.first_row, part.n_rows) for part in parts]
+
+    def _cut_between_files(self, n: int) -> list[Partition]:
+        """Files of about the same number of bytes together."""
+        places = list(accumulate((max(1, file.size) for file in self._files), initial=0))
+        edges = [places.index(edge) for edge in nearest_edges(places, n)]
+        return [Partition(self._with_files(first, last), None, None) for first, last in pairwise(edges)]
+
+    def _part(self, start: int, stop: int) -> FilesDataset:
+        ends = list(
+            accumulate((rows or 0 for rows in self._file_rows), initial=self.first_row - self._skipped)
+        )
+        first = max(i for i, end in enumerate(ends[:-1]) if end <= start or i == 0)
+        last = max(first + 1, sum(end < stop for end in ends[:-1]))
+        part = self._with_files(first, last)
+        part._skipped = start - ends[first]
+        part.first_row, part.n_rows = start, stop - start
+        return part
+
+    def _with_files(self, first: int, last: int) -> FilesDataset:
+        """Only these of the files."""
+        part = copy.copy(self)
+        part._files, part._file_rows = self._files[first:last], self._file_rows[first:last]
+        part.nbytes = sum(file.size for file in part._files)
+        part.n_rows, part._is_part = None, True
+        return part
+
     def _tables(
-        self, names: tuple[str, ...], rows: int, start: int
+        self, names: tuple[str, ...], rows: int, span: Span
     ) -> Iterator[tuple[int, str, pa.RecordBatch]]:
-        before = 0
+        before = self.first_row - self._skipped
         for i, file in enumerate(self._files):
             known = self._file_rows[i]
-            if known is not None and before + known <= start:
+            if known is not None and before + known <= span.start:
                 before += known
                 continue
+            if span.stop is not None and before >= span.stop and self._is_part:
+                return
             own = [name for name in names if name not in self._partitions]
             end = 0
             with file.watched(self.kind):
-                for first, batch in self._read(file, own, rows, max(0, start - before)):
+                for first, batch in self._read(file, own, rows, span.within(before)):
                     end = first + batch.num_rows
                     yield before + first, file.path, self._add_partitions(batch, file, names)
                     del batch
-            if known is not None and end != known:
+            if (
+                known is not None
+                and end != known
+                and not (span.stop is not None and span.stop <= before + end)
+            ):
                 raise ChangedSourceError(file.path, f"it ended after {end} rows and had {known}")
-            self._file_rows[i] = end
+            if known is None:
+                self._file_rows[i] = end
             before += end
 
     def _with_partitions(self, schema: pa.Schema) -> pa.Schema:
