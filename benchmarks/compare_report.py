@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from goals import GOALS, Summary, judge, ratio, summarise
+from oldgrowth.messages.text import human_bytes
 from rivals import RIVALS
 
 _COLUMNS = (
@@ -18,7 +19,7 @@ _COLUMNS = (
     "fit median s",
     "predict best s",
     "accuracy",
-    "fit memory MB",
+    "fit memory",
     "fit ratio",
     "predict ratio",
     "memory ratio",
@@ -57,7 +58,7 @@ def _table(title: str, set_name: str, summaries: dict[tuple[str, str], Summary])
             _number(summary.fit_median, ".3f"),
             _number(summary.predict_best, ".3f"),
             _number(summary.accuracy, ".4f"),
-            _number(None if summary.memory is None else summary.memory / 1e6, ",.0f"),
+            "-" if summary.memory is None else human_bytes(summary.memory),
             *(_number(value, ".2f") + ("" if value is None else "x") for value in ratios),
         )
     return table

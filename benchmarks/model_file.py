@@ -29,6 +29,7 @@ from sklearn.ensemble import RandomForestClassifier as ScikitLearn
 from datasets import Split, load_or_say
 from machine import describe_machine
 from oldgrowth import RandomForestClassifier
+from oldgrowth.messages.text import human_bytes
 from rivals import TREES
 
 HERE = Path(__file__).parent
@@ -152,7 +153,7 @@ def show_small(console: Console, name: str, figures: Figures) -> None:
 def show_large(console: Console, large: dict[str, Any]) -> None:
     best = {name: min(run["seconds"] for run in large[name]) for name in ("cold", "open", "whole", "limited")}
     peak = max(run["peak"] for run in large["limited"])
-    title = f"{large['bytes'] / 1e9:.2f} GB, {large['trees']} trees, best of {len(large['open'])}"
+    title = f"{human_bytes(large['bytes'])}, {large['trees']} trees, best of {len(large['open'])}"
     table = Table(title=title, title_justify="left")
     for heading in ("what", "measured", "goal"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
@@ -163,10 +164,10 @@ def show_large(console: Console, large: dict[str, Any]) -> None:
         f"predict {large['rows']:,} rows, no limit", f"{best['whole']:.2f} s, {rate:,.0f} rows/s", ""
     )
     rate = large["rows"] / best["limited"]
-    limit = f"predict with {large['limit'] / 1e6:.0f} MB"
+    limit = f"predict with {human_bytes(large['limit'])}"
     table.add_row(limit, f"{best['limited']:.2f} s, {rate:,.0f} rows/s", "")
     table.add_row("speed with the limit", f"{best['whole'] / best['limited']:.2f}x", ">= 0.5x")
-    table.add_row("peak memory with the limit", f"{peak / 1e6:.0f} MB", f"<= {large['limit'] / 1e6:.0f} MB")
+    table.add_row("peak memory with the limit", human_bytes(peak), f"<= {human_bytes(large['limit'])}")
     console.print(table)
 
 

@@ -26,6 +26,7 @@ from rich.table import Table
 
 from imagery import write_parquet
 from journal import Journal, Run
+from oldgrowth.messages.text import human_bytes
 
 HERE = Path(__file__).parent
 LIMIT = 10**9
@@ -66,7 +67,7 @@ def main() -> None:
     show_comparison(console, compared, both)
     rival = journal.run({"what": "scikit-learn", "rows": rows}, lambda: rival_fit(files))
     outcome = rival["failed"] or f"fitted in {rival['seconds']:.0f} s"
-    console.print(f"scikit-learn with {LIMIT / 1e9:g} GB and {rows:,} rows: {outcome}")
+    console.print(f"scikit-learn with {human_bytes(LIMIT)} and {rows:,} rows: {outcome}")
     if not options.keep:
         shutil.rmtree(work)
 
@@ -151,19 +152,19 @@ def stages_of(fit: Run) -> dict[str, Any]:
 
 
 def show_stages(console: Console, rows: int, fit: Run) -> None:
-    table = Table(title=f"{rows:,} rows x 81, memory limit {LIMIT / 1e9:g} GB", title_justify="left")
-    for heading in ("stage", "seconds", "rows/s", "read MB", "written MB", "peak MB"):
+    table = Table(title=f"{rows:,} rows x 81, memory limit {human_bytes(LIMIT)}", title_justify="left")
+    for heading in ("stage", "seconds", "rows/s", "read", "written", "peak memory"):
         table.add_column(heading, justify="left" if heading == "stage" else "right")
     for stage in fit["report"]["stages"]:
         cells = (
             f"{stage['seconds']:.1f}",
             f"{stage['rows'] / max(stage['seconds'], 1e-9):,.0f}",
-            *(f"{stage[name] / 1e6:,.0f}" for name in ("bytes_read", "bytes_written", "peak_memory")),
+            *(human_bytes(stage[name]) for name in ("bytes_read", "bytes_written", "peak_memory")),
         )
         table.add_row(stage["name"], *cells)
     console.print(table)
-    peak = f"{fit['peak'] / 1e6:,.0f} MB (goal 1,050 MB)"
-    console.print(f"from start to saved model: {fit['seconds']:.0f} s, peak {peak}")
+    peak, goal = human_bytes(fit["peak"]), human_bytes(1.05 * LIMIT)
+    console.print(f"from start to saved model: {fit['seconds']:.0f} s, peak {peak} (goal {goal})")
 
 
 def show_growth(console: Console, fits: dict[int, Run]) -> None:
@@ -183,7 +184,7 @@ def show_copy(console: Console, fits: list[Run], copies: list[Run]) -> None:
     ours = max((stage["bytes_read"] + stage["bytes_written"]) / stage["seconds"] for stage in stages)
     plain = max(copy["bytes"] / copy["seconds"] for copy in copies)
     console.print(
-        f"distribute: {ours / 1e6:,.0f} MB/s read and written, a plain copy {plain / 1e6:,.0f} MB/s, "
+        f"distribute: {human_bytes(ours)}/s read and written, a plain copy {human_bytes(plain)}/s, "
         f"best of {len(fits)} each: {ours / plain:.2f}x (goal 0.5x)"
     )
 

@@ -30,6 +30,7 @@ from top_settings import PAPERS, papers_size, top_settings
 import imagery
 from datasets import MissingDataError, landsat
 from journal import Run
+from oldgrowth.messages.text import human_bytes
 from trials import Limits, Results, finished, measured_within, take_turns
 
 WORKER = HERE / "big_worker.py"
@@ -183,12 +184,12 @@ def show(runner: Runner, title: str, plan: Plan, results: Results) -> None:
                 len(good),
                 mean_and_spread(seconds, ".1f"),
                 f"{fmean(seconds) / n / TREES * 1e9:.0f}",
-                f"{max(run['peak'] for run in good) / 1e9:.2f}",
+                human_bytes(max(run["peak"] for run in good)),
                 mean_and_spread(run["accuracy"] for run in good),
                 mean_and_spread(run["mean_recall"] for run in good),
             ]
         )
-    headings = ("training rows", "model", "seeds", "seconds", "ns a row and tree", "peak GB")
+    headings = ("training rows", "model", "seeds", "seconds", "ns a row and tree", "peak memory")
     tests = next(run["test_rows"] for runs in results.values() for run in finished(runs))
     title = f"{title}, {TREES} trees, {tests:,} test rows; from files to forest"
     runner.table(title, (*headings, "accuracy", "mean recall"), rows)

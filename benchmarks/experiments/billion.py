@@ -26,6 +26,7 @@ from matplotlib.figure import Figure
 from runner import HERE, Runner, parse
 
 from journal import Run
+from oldgrowth.messages.text import human_bytes
 
 WORKER = HERE / "billion_worker.py"
 TREES, MEMORY_LIMIT = 4, 4 * 10**9
@@ -75,7 +76,7 @@ def with_room(rows: int, work: Path, measure: Callable[[], Run]) -> Run:
     free = shutil.disk_usage(work).free + on_disk(work)
     needed = rows * BYTES_PER_ROW
     if needed > free:
-        raise NoRoomError(f"they may need {needed / 1e9:.0f} GB of disk, and {free / 1e9:.0f} GB are free")
+        raise NoRoomError(f"they may need {human_bytes(needed)} of disk, and {human_bytes(free)} are free")
     return measure()
 
 
@@ -191,11 +192,11 @@ def show_forests(runner: Runner, fits: dict[int, Run]) -> None:
         buckets = report["bucket_rows"]
         numbers = (n, report["buckets"], report["bucket_size"], buckets["50%"], buckets["100%"])
         cells = [f"{number:,}" for number in (*numbers, report["buckets_split"], report["nodes"])]
-        sizes = (f"{fit['peak'] / 1e9:.2f}", f"{fit['disk'] / 1e9:.2f}", f"{fit['accuracy']:.4f}")
+        sizes = (human_bytes(fit["peak"]), human_bytes(fit["disk"]), f"{fit['accuracy']:.4f}")
         rows.append([*cells, report["depth"], *sizes])
     buckets_of = ("buckets", "bucket size", "median rows", "most rows", "split again")
-    headings = ("rows", *buckets_of, "nodes", "depth", "peak memory GB", "most disk GB", "accuracy")
-    runner.table(f"Memory limit {MEMORY_LIMIT / 1e9:g} GB, balance 1", headings, rows)
+    headings = ("rows", *buckets_of, "nodes", "depth", "peak memory", "most disk", "accuracy")
+    runner.table(f"Memory limit {human_bytes(MEMORY_LIMIT)}, balance 1", headings, rows)
 
 
 def draw(fits: dict[int, Run]) -> Figure:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from compare import run_to_the_end
 from journal import Run
+from oldgrowth.messages.text import human_bytes
 
 OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "annot allocate", "nable to allocate", "OutOfMemory")
 
@@ -74,7 +75,7 @@ def measured_within(command: list[str], seconds: float, memory: int) -> Run:
 def _reason(code: int, errors: str, memory: int) -> str:
     """Why a worker ended early, in a few words; a process that the system kills had no memory left."""
     if code == -9 or any(words in errors for words in OUT_OF_MEMORY):
-        return f"out of memory ({memory / 1e9:g} GB)"
+        return f"out of memory ({human_bytes(memory)})"
     return f"exit code {code}: {(errors.strip().splitlines() or ['no message'])[-1][:200]}"
 
 

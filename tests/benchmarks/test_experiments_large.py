@@ -54,7 +54,7 @@ def test_small_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "memory", "words"), [(0.01, 10**10, "over 0.01 s"), (60, 10**8, "out of memory (0.1 GB)")]
+    ("seconds", "memory", "words"), [(0.01, 10**10, "over 0.01 s"), (60, 10**8, "out of memory (100 MB)")]
 )
 def test_a_model_beyond_a_limit_is_not_tried_with_more(
     tmp_path: Path, seconds: float, memory: int, words: str
@@ -164,7 +164,7 @@ def test_billion(tmp_path: Path) -> None:
 
 
 def test_a_size_without_room_on_disk_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(billion.NoRoomError, match="GB of disk"):
+    with pytest.raises(billion.NoRoomError, match="B of disk"):
         billion.with_room(10**15, tmp_path, dict)
 
 

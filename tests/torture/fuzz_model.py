@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import resource
 import struct
 import tempfile
 import time
@@ -23,6 +22,8 @@ import numpy as np
 import oldgrowth
 from oldgrowth import _core
 from oldgrowth.forest.model_file import PAGE, read_model
+from oldgrowth.messages.text import human_bytes
+from oldgrowth.system.memory import peak_memory
 
 _ENTRY, _FIRST_ENTRY, _SECTIONS = 48, 24, 11
 _WORDS = (0, 1, 2, 7, 255, 4095, 4096, 4097, 2**31, 2**32 - 1, 2**32, 2**40, 2**62, 2**63, 2**64 - 1)
@@ -116,10 +117,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     passed, longest = run(options.mutations, options.seed)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(
         f"{options.mutations} mutations: {passed} still forests, the others refused; "
-        f"longest {longest:.3f} s, peak memory {peak} MB"
+        f"longest {longest:.3f} s, peak memory {human_bytes(peak_memory())}"
     )
 
 
