@@ -82,10 +82,10 @@ def main(arguments: list[str] | None = None) -> int:
     )
     work = options.output / "big_data"
     work.mkdir(parents=True, exist_ok=True)
-    made = partial(write_imagery, work / "imagery", plan.file_rows, max(plan.files))
+    scene = Scene("made-up", partial(write_imagery, work / "imagery", plan.file_rows, max(plan.files)))
     fewest, more = plan.files[:1], plan.files[1:]
-    results = measure(runner, "made-up", plan, fewest, (*MODELS, ONE_BUCKET), made, work)
-    results |= measure(runner, "made-up", plan, more, MODELS, made, work)
+    results = measure(runner, scene, plan, fewest, (*MODELS, ONE_BUCKET), work)
+    results |= measure(runner, scene, plan, more, MODELS, work)
     show(runner, "made-up imagery, 81 features", plan, results)
     show_buckets(runner, results)
     runner.plot(draw(results))
@@ -94,7 +94,12 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-Sources = Callable[[int], tuple[list[str], list[str]]]  # from a number of files, training and test files
+@dataclass(frozen=True)
+class Scene:
+    """Gives training and test files for a number of training files."""
+
+    name: str
+    sources: Callable[[int], tuple[list[str], list[str]]]
 
 
 def write_imagery(directory: Path, file_rows: int, n_files: int, files: int) -> tuple[list[str], list[str]]:
@@ -132,7 +137,7 @@ def real_scene(runner: Runner, options: Options, plan: Plan, work: Path) -> None
         return [str(train)], [str(test)]
 
     try:
-        results = measure(runner, "landsat", plan, (1,), (*MODELS, ONE_BUCKET), sources, work)
+        results = measure(runner, Scene("landsat", sources), plan, (1,), (*MODELS, ONE_BUCKET), work)
     except MissingDataError as error:
         runner.console.print(str(error))
         return
@@ -140,18 +145,12 @@ def real_scene(runner: Runner, options: Options, plan: Plan, work: Path) -> None
 
 
 def measure(
-    runner: Runner,
-    scene: str,
-    plan: Plan,
-    sizes: tuple[int, ...],
-    models: tuple[str, ...],
-    sources: Sources,
-    work: Path,
+    runner: Runner, scene: Scene, plan: Plan, sizes: tuple[int, ...], models: tuple[str, ...], work: Path
 ) -> Results:
     def fit(rows: int, model: str, seed: int) -> Run:
         files = rows // plan.file_rows
-        run = {"scene": scene, "files": files, "file_rows": plan.file_rows, "model": model, "seed": seed}
-        return runner.run(lambda: measure_one(model, plan, seed, sources(files), work), **run)
+        run = {"scene": scene.name, "files": files, "file_rows": plan.file_rows, "model": model, "seed": seed}
+        return runner.run(lambda: measure_one(model, plan, seed, scene.sources(files), work), **run)
 
     rows = [files * plan.file_rows for files in sizes]
     return take_turns(rows, models, range(plan.seeds), plan.limits, fit)

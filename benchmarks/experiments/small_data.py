@@ -35,7 +35,6 @@ from rivals import AS_YDF, ONE_BUCKET, RIVALS, installed
 from trials import Limits, Results, finished, measured_within, take_turns
 
 RIVAL_MODELS = ("scikit-learn", "scikit-learn-intelex", "ydf", "ranger", "h2o depth 20")
-MEMORY = 16 * 10**9  # as the machine of the paper has
 FIELDS = ("x_train", "y_train", "x_test", "y_test")
 MEASURES = (("fit_seconds", "seconds to fit"), ("accuracy", "accuracy"), ("memory_bytes", "GB to fit"))
 
@@ -131,18 +130,17 @@ def measure(
     seeds: range,
     limits: Limits,
     arrays: Callable[[int], Path],
-    memory: int = MEMORY,
 ) -> Results:
     def fit(rows: int, model: str, seed: int) -> Run:
         run = {"set": study.name, "source": study.source, "rows": rows, "model": model, "seed": seed}
-        return runner.run(lambda: measure_one(model, arrays(rows), seed, limits, memory), **run)
+        return runner.run(lambda: measure_one(model, arrays(rows), seed, limits), **run)
 
     return take_turns(study.sizes, models, seeds, limits, fit)
 
 
-def measure_one(model: str, arrays: Path, seed: int, limits: Limits, memory: int) -> Run:
-    command = [sys.executable, str(WORKER), model, str(arrays), str(seed), str(memory)]
-    return measured_within(command, limits.seconds, memory)
+def measure_one(model: str, arrays: Path, seed: int, limits: Limits) -> Run:
+    command = [sys.executable, str(WORKER), model, str(arrays), str(seed), str(limits.memory)]
+    return measured_within(command, limits.seconds, limits.memory)
 
 
 def show(runner: Runner, study: Study, models: list[str], results: Results) -> None:

@@ -16,12 +16,13 @@ OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "annot allocate", "nable to allocat
 @dataclass(frozen=True)
 class Limits:
     """Seconds of a run, and up to how many seconds and rows a fit is done with other seeds; the yardstick,
-    with whose seeds others are compared, always is."""
+    with whose seeds others are compared, always is. Memory of a run in bytes, as the paper's machine has."""
 
     seconds: float
     repeated_seconds: float
     repeated_rows: int
     yardstick: str | None = None
+    memory: int = 16 * 10**9
 
 
 Results = dict[tuple[int, str], list[Run]]  # by training rows and model: one for each seed

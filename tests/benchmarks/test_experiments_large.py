@@ -59,13 +59,13 @@ def test_small_data(tmp_path: Path) -> None:
 def test_a_model_beyond_a_limit_is_not_tried_with_more(
     tmp_path: Path, seconds: float, memory: int, words: str
 ) -> None:
-    limits = trials.Limits(seconds, 600, 4_000)
+    limits = trials.Limits(seconds, 600, 4_000, memory=memory)
     options = experiments_runner.parse("", tiny(tmp_path))
     runner = experiments_runner.Runner("small_data", options)
     study = small_data.studies(options)[0]
     study = replace(study, sizes=(2_000, 4_000), load=lambda: physics.SUSY.load(None, 4_000, 100))
     with small_data.arrays_on_disk(study, options.output) as arrays:
-        results = small_data.measure(runner, study, ["scikit-learn"], range(2), limits, arrays, memory)
+        results = small_data.measure(runner, study, ["scikit-learn"], range(2), limits, arrays)
     assert results == {(2_000, "scikit-learn"): [{"failed": words}], (4_000, "scikit-learn"): []}
     small_data.show(runner, study, ["scikit-learn"], results)
     small_data.draw(study, ["scikit-learn"], results)

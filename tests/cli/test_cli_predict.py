@@ -191,7 +191,7 @@ def test_what_is_wrong_is_said_in_a_sentence(
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".npy"])
 @pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (RuntimeError("broken"), 1)])
-def test_what_fails_on_the_way_leaves_the_old_file(
+def test_what_fails_on_the_way_leaves_the_old_file(  # noqa: PLR0913 - fixtures
     suffix: str,
     error: BaseException,
     code: int,

@@ -99,7 +99,7 @@ def table() -> pa.Table:
     ("kind", "target"),
     [(RandomForestClassifier, "text"), (RandomForestRegressor, "value"), (SubsetForestClassifier, "text")],
 )
-def test_targets_and_weights(
+def test_targets_and_weights(  # noqa: PLR0913 - fixtures
     tiny, tmp_path, kind, target: str, ending: str, weighted: bool, store: str
 ) -> None:
     path = tmp_path / f"rows.{ending}"

@@ -17,23 +17,17 @@ from ..forest.model_file import load_for_prediction
 from ..forest.scoring import Confusion, RegressionErrors, scoring_needs, with_targets
 from ..messages.text import counted
 from ..reporting.tables import print_json, share, table
-from .sources import Source, Work, predictor_for, shown_batches
+from .sources import Columns, Source, Work, predictor_for, shown_batches
 
 _MOST_COLUMNS, _MOST_NAMED = 12, 10
 
 
 def run_evaluate(
-    model_path: Path,
-    source: Source,
-    target: str,
-    features: tuple[str, ...] | None,
-    work: Work,
-    as_json: bool,
-    console: Console,
+    model_path: Path, source: Source, columns: Columns, work: Work, as_json: bool, console: Console
 ) -> None:
     started = time.perf_counter()
     model = load_for_prediction(model_path)
-    data = source.open_for(model, target, features)
+    data = source.open_for(model, columns)
     predictor = predictor_for(model, work, data, scoring_needs(model.forest_))
     classes = getattr(model, "classes_", None)
     scored: Confusion | RegressionErrors = RegressionErrors() if classes is None else Confusion(classes)

@@ -18,7 +18,7 @@ from ..messages.warnings import LeftoverWarning, TaskWarning
 from ..reporting.tables import plain, print_json, report_facts, stage_table
 from ..storage.checkpoint_dir import clear_lasting
 from .parameters import check_known, estimator_class
-from .sources import Source, refuse_a_source
+from .sources import Columns, Source, refuse_a_source
 
 _LOOK_ROWS = 1 << 16
 
@@ -41,15 +41,10 @@ class Wanted:
 
 
 def run_fit(
-    source: Source,
-    columns: dict[str, Any],
-    output: Path,
-    wanted: Wanted,
-    as_json: bool,
-    console: Console,
+    source: Source, columns: Columns, output: Path, wanted: Wanted, as_json: bool, console: Console
 ) -> None:
-    """Train a forest and save it to `output`; `columns` are target, features and weight."""
-    data = source.open(**columns)
+    """Train a forest and save it to `output`."""
+    data = source.open(columns)
     refuse_a_source(output, data)
     target = look_at_target(data, wanted.task)
     parameters = dict(wanted.parameters)

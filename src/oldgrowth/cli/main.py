@@ -121,7 +121,7 @@ def _console(quiet: bool = False, stderr: bool = False) -> Console:
 @JSON
 @debug_option
 @click.pass_context
-def fit(
+def fit(  # noqa: PLR0913 - click gives each option as a parameter
     context: click.Context, /, sources: tuple[str, ...], reading: dict[str, Any], target: str, output: Path,
     features: tuple[str, ...] | None, drop: tuple[str, ...] | None, weight: str | None, kind: str, task: str,
     quiet: bool, as_json: bool, **_: Any,
@@ -136,13 +136,12 @@ def fit(
     """
     from ..datasets.columns import AllBut
     from .fit import Wanted, run_fit
-    from .sources import source_of
+    from .sources import Columns, source_of
 
     if drop and features:
         raise click.UsageError("--features and --drop cannot both be given.")
-    features = AllBut(drop) if drop else features
     parameters = given_parameters(context) | {"verbose": 0 if quiet else 1}
-    columns = {"target": target, "features": features, "weight": weight}
+    columns = Columns(target, AllBut(drop) if drop else features, weight)
     if STANDARD.name in sources and parameters.get("checkpoint_dir") is not None:
         raise click.UsageError("--checkpoint-dir needs a source that can be read again: not standard input.")
     try:
@@ -170,7 +169,7 @@ def fit(
 @QUIET
 @JSON
 @debug_option
-def predict(
+def predict(  # noqa: PLR0913 - click gives each option as a parameter
     forest: Path, sources: tuple[str, ...], reading: dict[str, Any], output: Path,
     keep: tuple[str, ...] | None, proba: bool, features: tuple[str, ...] | None, as_json: bool,
     **work: Any,
@@ -218,10 +217,10 @@ def evaluate(
     oldgrowth evaluate forest.og test.parquet --target label
     """
     from .evaluate import run_evaluate
-    from .sources import Work, source_of
+    from .sources import Columns, Work, source_of
 
     with source_of(sources, reading) as source:
-        run_evaluate(forest, source, target, features, Work(**work), as_json, _console())
+        run_evaluate(forest, source, Columns(target, features), Work(**work), as_json, _console())
 
 
 @cli.command()

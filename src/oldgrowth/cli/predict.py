@@ -21,7 +21,7 @@ from ..messages.text import counted
 from ..reporting.tables import print_json, share, table
 from .options import STANDARD
 from .output import arrow_array, needs_of, prediction_file
-from .sources import Source, Work, predictor_for, refuse_a_source, shown_batches
+from .sources import Columns, Source, Work, predictor_for, refuse_a_source, shown_batches
 
 
 class Predictions:
@@ -95,7 +95,7 @@ def run_predict(
         if names.count(name) > 1:
             raise click.UsageError(f"--keep {name} is not possible: there would be two columns of that name.")
     source = source.carrying(keep, features or tuple(getattr(model, "feature_names_in_", ())))
-    data = source.open_for(model, features=features)
+    data = source.open_for(model, Columns(features=features))
     refuse_a_source(output, data)
     needs = needs_of(output, 8 * model.forest_.n_outputs, predictions.row_bytes, len(names))
     predictor = predictor_for(model, work, data, needs, len(keep))

@@ -6,9 +6,9 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import click
 from ..checks import hard_votes
 from ..datasets import open_dataset
 from ..datasets.base import Batch, Dataset
+from ..datasets.columns import AllBut
 from ..datasets.csv import EXTENSIONS as CSV_ENDINGS
 from ..datasets.matrix import MatrixDataset
 from ..datasets.sniffing import CODECS, LONGEST, MAGIC, ZIP
@@ -32,17 +33,25 @@ from .options import STANDARD
 
 
 @dataclass(frozen=True)
+class Columns:
+    """The columns to read, by their names; without features all others."""
+
+    target: str | None = None
+    features: Sequence[str] | AllBut | None = None
+    weight: str | None = None
+
+
+@dataclass(frozen=True)
 class Source:
     """Files as they were named on the command line, and how to read them."""
 
     paths: tuple[str, ...]
     options: dict[str, Any] = field(default_factory=dict)
 
-    def open(
-        self, target: str | None = None, features: tuple[str, ...] | None = None, weight: str | None = None
-    ) -> Dataset:
+    def open(self, columns: Columns) -> Dataset:
         paths = self.paths[0] if len(self.paths) == 1 else list(self.paths)
-        return open_dataset(paths, self._column(target), features, self._column(weight), **self.options)
+        target, weight = self._column(columns.target), self._column(columns.weight)
+        return open_dataset(paths, target, columns.features, weight, **self.options)
 
     def carrying(self, names: tuple[str, ...], features: tuple[str, ...]) -> Source:
         """The same files; columns of CSV files that are only carried stay the text they are.
@@ -59,18 +68,16 @@ class Source:
         return self.options.get("format") == "csv" or self.paths[0].lower().endswith(CSV_ENDINGS)
 
     def _column(self, name: str | None) -> str | int | None:
-        """The columns of an array have numbers only."""
+        """The name of a column; the columns of an array have numbers."""
         array = self.options.get("format") == "npy" or self.paths[0].lower().endswith(".npy")
         if name is not None and array and re.fullmatch(r"-?\d+", name):
             return int(name)
         return name
 
-    def open_for(
-        self, model: Any, target: str | None = None, features: tuple[str, ...] | None = None
-    ) -> Dataset:
+    def open_for(self, model: Any, columns: Columns) -> Dataset:
         """The features that the forest was trained on, by name where it has names."""
-        asked, known = features is not None, getattr(model, "feature_names_in_", None)
-        data = self.open(target, features if asked or known is None else tuple(known))
+        asked, known = columns.features is not None, getattr(model, "feature_names_in_", None)
+        data = self.open(columns if asked or known is None else replace(columns, features=tuple(known)))
         if data.n_features != model.n_features_in_:
             raise DataError(
                 f"{', '.join(self.paths)} has {data.n_features} features, but the forest was trained on "
