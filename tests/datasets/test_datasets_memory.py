@@ -149,6 +149,38 @@ def test_packed_columns_are_not_unpacked_in_memory(tmp_path):
     assert peak < 34 << 20  # of 48 MB
 
 
+@pytest.mark.parametrize(
+    ("kind", "columns", "options"),
+    [
+        ("bytes", 100, {}),
+        ("floats", 100, {}),
+        ("floats", 40, {"use_dictionary": False, "compression": "zstd"}),
+        ("few floats", 100, {"data_page_version": "2.0", "compression": "zstd"}),
+    ],
+)
+def test_what_reading_parquet_takes_is_known_from_its_pages(tmp_path, kind, columns, options):
+    rng = np.random.default_rng(0)
+    shape = (100_000, columns)
+    x = (
+        rng.integers(0, 200, shape, dtype=np.uint8)
+        if kind == "bytes"
+        else rng.random(shape, dtype=np.float32)
+    )
+    if kind == "few floats":
+        x = np.round(x, 2)
+    pq.write_table(pa.table({f"c{i}": x[:, i] for i in range(columns)}), tmp_path / "a.parquet", **options)
+    code = """
+import pyarrow as pa
+data = oldgrowth.open_dataset(sys.argv[1])
+for _ in data.batches(1000):
+    pass
+print(data.reading_bytes, pa.default_memory_pool().max_memory())
+"""
+    said, _ = in_a_process(code, tmp_path / "a.parquet")
+    counted, taken = map(int, said.split())
+    assert taken < counted < 1.5 * taken + (40 << 20)
+
+
 def write_groups(path, groups, width):
     table = pa.table(
         {f"c{i}": np.zeros(2) for i in range(width)} | {"y": pa.array(["a", "b"], pa.large_string())}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -14,15 +14,18 @@ from ..system.memory import release_memory
 from .base import Span
 from .files import SourceFile
 from .parquet_footer import LARGE_FOOTER, footer_length, metadata_bytes, read_head
+from .parquet_pages import column_bytes, unknown_column_bytes
 from .table import labels_are_text
 from .table_files import FilesDataset
 
 EXTENSIONS = (".parquet", ".pq", ".parq")
 # Read ahead for each column, and for all of them: what keeps a large row group out of memory.
 BUFFER_BYTES, ALL_BUFFERS, LEAST_BUFFER = 1 << 18, 1 << 25, 1 << 14
-PAGE_BYTES = 1 << 20  # of a column, unpacked: what writers make by default
-ALLOCATED = 1.75  # times what was asked for: what Arrow's allocator takes for it
-BATCH_BYTES = 1 << 22  # decoded at a time, at most
+ALLOCATED = 1.3  # times what was asked for: what Arrow's allocator takes for it, measured
+LEAST_WIDTH = 4  # bytes of a number in Parquet
+# Decoded at a time, at most: the more columns, the more, as each time costs something for each of them.
+BATCH_BYTES, MOST_BATCH_BYTES, BATCH_ROWS = 1 << 22, 1 << 23, 4096
+BATCHES = 6  # times what a batch takes, in several forms
 LARGE_METADATA = 1 << 24
 DECODED_CHUNKS = 8  # chunks decoded at a time: each time costs something for every column
 
@@ -33,7 +36,9 @@ class ParquetDataset(FilesDataset):
     kind = "Parquet"
 
     def __init__(self, files: list[SourceFile], target: Any, features: Any, weight: Any) -> None:
-        self._meta_bytes = self._column_bytes = 0
+        self._meta_bytes = 0
+        self._largest_group = -1
+        self._column_bytes: dict[str, int] = {}  # of the largest row group
         super().__init__(files, target, features, weight)
 
     def _look(self, file: SourceFile) -> tuple[pa.Schema, int | None]:
@@ -45,31 +50,51 @@ class ParquetDataset(FilesDataset):
                 opened, rows, groups = head.opened(), head.rows, head.groups
                 # Of row groups that are much alike; they may be packed.
                 largest = 4 * (file.size - length) // max(1, groups)
+                if largest > self._largest_group:
+                    column = unknown_column_bytes(largest // max(1, opened.metadata.num_columns))
+                    self._largest_group = largest
+                    self._column_bytes = dict.fromkeys(opened.schema_arrow.names, column)
             else:
                 opened = pq.ParquetFile(source)
                 meta = opened.metadata
                 rows, groups = sum(rows_of_groups(meta)), meta.num_row_groups
-                largest = max((meta.row_group(i).total_byte_size for i in range(groups)), default=0)
-            width = max(1, opened.metadata.num_columns)
-            self._meta_bytes = max(self._meta_bytes, metadata_bytes(length, groups * width))
-            self._column_bytes = max(self._column_bytes, largest // width)
+                self._look_at_pages(source, opened)
+            self._meta_bytes = max(
+                self._meta_bytes, metadata_bytes(length, groups * opened.metadata.num_columns)
+            )
             return opened.schema_arrow.remove_metadata(), int(rows)
 
     def _rows_of_units(self, file: SourceFile, rows: int) -> list[int]:
         with closing(file.open_arrow()) as source, released(self._meta_bytes):
             return rows_of_groups(pq.ParquetFile(source).metadata)
 
+    def _look_at_pages(self, source: pa.NativeFile, opened: pq.ParquetFile) -> None:
+        """Note what the columns of the largest row group so far take."""
+        meta = opened.metadata
+        sizes = [meta.row_group(i).total_byte_size for i in range(meta.num_row_groups)]
+        if sizes and max(sizes) > self._largest_group:
+            self._largest_group = max(sizes)
+            group = meta.row_group(sizes.index(self._largest_group))
+            self._column_bytes = {}
+            for i, taken in enumerate(column_bytes(source, group)):
+                name = opened.schema.column(i).path.split(".")[0]
+                self._column_bytes[name] = self._column_bytes.get(name, 0) + taken
+
     @property
     def reading_bytes(self) -> int:
         """The metadata of a file, and of each column what is read ahead, a dictionary and a page."""
-        columns = len(self._columns.used)
-        column = _buffer_bytes(columns) + min(self._column_bytes, 2 * PAGE_BYTES)
-        return self._meta_bytes + int(ALLOCATED * columns * column) + 2 * BATCH_BYTES
+        names = self._columns.used
+        usual = max(self._column_bytes.values(), default=0)  # of a name with a dot
+        columns = sum(self._column_bytes.get(name, usual) for name in names)
+        columns += len(names) * _buffer_bytes(len(names))
+        batch = min(_batch_bytes(len(names)), self._row_bytes(names) * (self.n_rows or 0))
+        return self._meta_bytes + int(ALLOCATED * (columns + BATCHES * batch))
 
-    def _row_bytes(self, names: list[str]) -> int:
+    def _row_bytes(self, names: Sequence[str]) -> int:
         """Bytes of a decoded row, about."""
         types = [self._schema.field(name).type for name in names]
-        return 1 + sum(kind.bit_width // 8 if pa.types.is_primitive(kind) else 16 for kind in types)
+        widths = (kind.bit_width // 8 if pa.types.is_primitive(kind) else 16 for kind in types)
+        return 1 + sum(max(LEAST_WIDTH, width) for width in widths)
 
     def _read(
         self, file: SourceFile, names: list[str], rows: int, span: Span
@@ -87,7 +112,7 @@ class ParquetDataset(FilesDataset):
             group = int(np.searchsorted(ends, span.start, side="right"))
             last = len(ends) if span.stop is None else int(np.searchsorted(ends, span.stop)) + 1
             at = int(ends[group - 1]) if group else 0
-            wanted = max(1024, min(DECODED_CHUNKS * rows, BATCH_BYTES // self._row_bytes(names)))
+            wanted = max(1024, min(DECODED_CHUNKS * rows, _batch_bytes(len(names)) // self._row_bytes(names)))
             left = list(range(group, min(last, len(ends))))
             for batch in opened.iter_batches(wanted, row_groups=left, columns=names):
                 yield at, batch
@@ -114,3 +139,7 @@ def released(metadata: int) -> Iterator[None]:
 
 def _buffer_bytes(n_columns: int) -> int:
     return max(LEAST_BUFFER, min(BUFFER_BYTES, ALL_BUFFERS // max(1, n_columns)))
+
+
+def _batch_bytes(n_columns: int) -> int:
+    return max(BATCH_BYTES, min(MOST_BATCH_BYTES, LEAST_WIDTH * n_columns * BATCH_ROWS))

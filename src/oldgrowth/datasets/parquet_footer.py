@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .thrift import BINARY, LIST, STRUCT, Cursor
+
 MAGIC = b"PAR1"
 TAIL = struct.Struct("<I4s")  # the length of the footer, and the magic at the end of the file
 LARGE_FOOTER = 1 << 22  # of which the head alone is read; a smaller one is read whole, to find damage early
@@ -19,11 +21,9 @@ CHUNK_BYTES = 940  # of memory for a column of a row group, measured, beside its
 ARROW_SCHEMA = b"ARROW:schema"
 MOST_SCHEMA_BYTES = 1 << 24  # at the end of a footer where it is looked for
 
-# Fields of the file's metadata, and types of Thrift's compact protocol.
+# Fields of the file's metadata.
 _SCHEMA, _NUM_ROWS, _ROW_GROUPS = 2, 3, 4
-_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
-_INTEGERS = (4, 5, 6)
-_EMPTY_GROUPS = bytes([0x10 | _LIST, _STRUCT])
+_EMPTY_GROUPS = bytes([0x10 | LIST, STRUCT])
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ def read_head(source: pa.NativeFile, length: int) -> Head:
 
 def _parse(data: bytes) -> tuple[int, int, int, bytes]:
     """Rows, row groups, and where the list of row groups begins; IndexError if it is further on."""
-    at = _Cursor(data)
+    at = Cursor(data)
     field, rows = 0, -1
     while True:
         begin = at.place
         field, kind = at.field(field)
-        if field == _ROW_GROUPS and kind == _LIST and rows >= 0:
+        if field == _ROW_GROUPS and kind == LIST and rows >= 0:
             return rows, at.list_header()[0], begin, data
         if kind == 0 or field > _ROW_GROUPS:
             raise pa.ArrowInvalid("its metadata is not in the usual order")
@@ -101,69 +101,11 @@ def _arrow_schema(source: pa.NativeFile, length: int) -> bytes:
         size *= 4
     if place < 0:
         return b""
-    at = _Cursor(data, place + len(ARROW_SCHEMA) + 1)
+    at = Cursor(data, place + len(ARROW_SCHEMA) + 1)
     begin = at.place - 1
     try:
         count = at.varint()
     except IndexError:
         return b""
-    key = bytes([0x10 | _BINARY, len(ARROW_SCHEMA)]) + ARROW_SCHEMA
-    return bytes([0x10 | _LIST, 0x10 | _STRUCT]) + key + data[begin : at.place + count] + b"\0"
-
-
-class _Cursor:
-    """A place in bytes of Thrift's compact protocol."""
-
-    def __init__(self, data: bytes, place: int = 0) -> None:
-        self._data = data
-        self.place = place
-
-    def byte(self) -> int:
-        self.place += 1
-        return self._data[self.place - 1]
-
-    def varint(self) -> int:
-        number = shift = 0
-        while True:
-            byte = self.byte()
-            number |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return number
-            shift += 7
-
-    def zigzag(self) -> int:
-        number = self.varint()
-        return (number >> 1) ^ -(number & 1)
-
-    def field(self, before: int) -> tuple[int, int]:
-        """The number and type of the next field; type 0 is the end of a struct."""
-        byte = self.byte()
-        if byte == 0:
-            return before, 0
-        return (before + (byte >> 4) if byte >> 4 else self.zigzag()), byte & 15
-
-    def list_header(self) -> tuple[int, int]:
-        byte = self.byte()
-        return (self.varint() if byte >> 4 == 15 else byte >> 4), byte & 15
-
-    def skip(self, kind: int) -> None:
-        if kind in (_TRUE, _FALSE):
-            return
-        if kind == _BYTE:
-            self.byte()
-        elif kind in _INTEGERS:
-            self.varint()
-        elif kind in (_DOUBLE, _BINARY):
-            count = 8 if kind == _DOUBLE else self.varint()
-            self.place += count
-        elif kind in (_LIST, _SET):
-            count, inner = self.list_header()
-            for _ in range(count):
-                self.skip(_BYTE if inner in (_TRUE, _FALSE) else inner)
-        elif kind == _STRUCT:
-            field = 0
-            while (found := self.field(field))[1]:
-                field = found[0]
-                self.skip(found[1])
-        else:
-            raise pa.ArrowInvalid(f"its metadata has a field of the unknown type {kind}")
+    key = bytes([0x10 | BINARY, len(ARROW_SCHEMA)]) + ARROW_SCHEMA
+    return bytes([0x10 | LIST, 0x10 | STRUCT]) + key + data[begin : at.place + count] + b"\0"
