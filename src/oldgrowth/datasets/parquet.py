@@ -21,11 +21,12 @@ from .table_files import FilesDataset
 EXTENSIONS = (".parquet", ".pq", ".parq")
 # Read ahead for each column, and for all of them: what keeps a large row group out of memory.
 BUFFER_BYTES, ALL_BUFFERS, LEAST_BUFFER = 1 << 18, 1 << 25, 1 << 14
-ALLOCATED = 1.3  # times what was asked for: what Arrow's allocator takes for it, measured
+ALLOCATED = 1.3  # times dictionaries and pages: what Arrow's allocator takes for them, measured
 LEAST_WIDTH = 4  # bytes of a number in Parquet
 # Decoded at a time, at most: the more columns, the more, as each time costs something for each of them.
 BATCH_BYTES, MOST_BATCH_BYTES, BATCH_ROWS = 1 << 22, 1 << 23, 4096
-BATCHES = 6  # times what a batch takes, in several forms
+# What decoding takes at most, and how many times what the rows take, measured.
+DECODING_BYTES, DECODED_FORMS = 24 << 20, 6
 LARGE_METADATA = 1 << 24
 DECODED_CHUNKS = 8  # chunks decoded at a time: each time costs something for every column
 
@@ -86,9 +87,9 @@ class ParquetDataset(FilesDataset):
         names = self._columns.used
         usual = max(self._column_bytes.values(), default=0)  # of a name with a dot
         columns = sum(self._column_bytes.get(name, usual) for name in names)
-        columns += len(names) * _buffer_bytes(len(names))
-        batch = min(_batch_bytes(len(names)), self._row_bytes(names) * (self.n_rows or 0))
-        return self._meta_bytes + int(ALLOCATED * (columns + BATCHES * batch))
+        buffers = len(names) * _buffer_bytes(len(names))
+        decoding = min(DECODING_BYTES, DECODED_FORMS * self._row_bytes(names) * (self.n_rows or 0))
+        return self._meta_bytes + int(ALLOCATED * columns) + buffers + decoding
 
     def _row_bytes(self, names: Sequence[str]) -> int:
         """Bytes of a decoded row, about."""
