@@ -189,29 +189,6 @@ def test_it_works_in_scikit_learns_tools(tmp_path) -> None:
         assert copy.forest_.digest() == fitted.forest_.digest()
 
 
-def test_weights_are_frequencies() -> None:
-    x, y = make_data(200, 5, 3, seed=8)
-    weights = np.random.default_rng(0).integers(0, 4, size=200)
-    repeated = np.repeat(np.arange(200), weights)
-    for kind in (RandomForestClassifier, ExtraTreesClassifier):
-        a = kind(6, random_state=0).fit(x, y, sample_weight=weights)
-        b = kind(6, random_state=0).fit(x[repeated], y[repeated])
-        np.testing.assert_allclose(a.predict_proba(x), b.predict_proba(x), atol=1e-7)
-
-
-@pytest.mark.parametrize("class_weight", ["balanced", "balanced_subsample", {0: 1.0, 1: 200.0}])
-@pytest.mark.parametrize("bucket_size", [200, 100_000])
-def test_class_weights_help_a_rare_class(class_weight, bucket_size: int) -> None:
-    rng = np.random.default_rng(9)
-    x = rng.normal(size=(4000, 4))
-    y = (rng.random(4000) < 0.002 + 0.06 * (x[:, 0] > 1)).astype(int)
-    limits = {"random_state": 0, "max_depth": 8, "bucket_size": bucket_size}
-    plain = RandomForestClassifier(20, **limits).fit(x, y)
-    weighted = RandomForestClassifier(20, class_weight=class_weight, **limits).fit(x, y)
-    rows = x[:, 0] > 1
-    assert weighted.predict_proba(x[rows])[:, 1].mean() > 3 * plain.predict_proba(x[rows])[:, 1].mean()
-
-
 def test_hard_votes_count_trees() -> None:
     x, y = make_data(500, 6, 3, seed=10)
     model = RandomForestClassifier(10, max_depth=3, voting="hard", random_state=0).fit(x, y)
@@ -362,14 +339,6 @@ def test_regression_targets_of_any_size() -> None:
         assert model.fit_report_.depth < 40
 
 
-def test_weights_of_very_different_size() -> None:
-    x = np.arange(6.0)[:, None]
-    w = [1e9, 1e9, 0.1, 1e9, 1e9, 1e-9]
-    model = RandomForestRegressor(1, max_depth=1, bootstrap=False).fit(x, [0, 0, 0, 1, 1, 1], sample_weight=w)
-    np.testing.assert_allclose(model.predict(x), [0, 0, 0, 1, 1, 1], atol=1e-6)
-    assert np.isfinite(model.feature_importances_).all()
-
-
 def test_out_of_bag_without_any_row() -> None:
     x, y = make_data(30, 3, 2, seed=25)
     with pytest.warns(UserWarning, match="seen by every tree"):
@@ -400,116 +369,5 @@ def test_a_metric_of_ones_own_for_out_of_bag() -> None:
     assert 100 < model.oob_score_ <= 300
 
 
-BAD_PARAMETERS = [
-    {"n_estimators": 0},
-    {"n_estimators": 2.5},
-    {"criterion": "mse"},
-    {"max_depth": 0},
-    {"min_samples_split": 1},
-    {"min_samples_leaf": 0},
-    {"min_samples_leaf": 1.5},
-    {"min_weight_fraction_leaf": 0.6},
-    {"min_impurity_decrease": -1.0},
-    {"max_features": 0},
-    {"max_features": "all"},
-    {"max_features": 1.5},
-    {"bootstrap": "yes"},
-    {"max_samples": 0.5, "bootstrap": False},
-    {"max_samples": 100_000},
-    {"max_samples": 4.5},
-    {"max_samples": 0.0},
-    {"oob_score": True, "bootstrap": False},
-    {"oob_score": "accuracy"},
-    {"class_weight": "heavy"},
-    {"class_weight": {0: -1.0, 1: 1.0}},
-    {"class_weight": {0: np.nan, 1: 1.0}},
-    {"class_weight": {0: 0, 1: 0}},
-    {"class_weight": {0: 1e60, 1: 1}},
-    {"class_weight": {0: "1", 1: 1}},
-    {"min_samples_leaf": 1.0},
-    {"min_impurity_decrease": np.inf},
-    {"trees_per_top": 0},
-    {"trees_per_top": "all"},
-    {"bucket_size": 1},
-    {"bucket_size": "large"},
-    {"top_sample": 0},
-    {"top_max_features": "many"},
-    {"balance": 1.5},
-    {"balance": "even"},
-    {"bottom_balance": -0.1},
-    {"bottom_balance": "auto"},
-    {"chunk_size": 0},
-    {"voting": "loud"},
-    {"verbose": -1},
-    {"n_jobs": 0},
-]
-
-
-@pytest.mark.parametrize("params", BAD_PARAMETERS, ids=str)
-def test_bad_parameters_are_named(params) -> None:
-    x, y = make_data(50, 4, 2, seed=18)
-    with pytest.raises(OldgrowthError, match=next(iter(params))):
-        RandomForestClassifier(**params).fit(x, y)
-
-
-@pytest.mark.parametrize("name", ["trees_per_top", "bucket_size", "top_sample"])
-def test_what_may_be_auto_says_so(name: str) -> None:
-    with pytest.raises(OldgrowthError, match="or 'auto'"):
-        RandomForestClassifier(**{name: "all"}).fit(*make_data(50, 4, 2, seed=18))
-
-
-def test_bad_data_is_refused() -> None:
-    x, y = make_data(50, 5, 2, seed=19)
-    model = RandomForestClassifier(2, bucket_size=10)
-    with pytest.raises(OldgrowthError, match="2 columns"):
-        model.fit(x, np.stack([y, y], axis=1))
-    with pytest.raises(ValueError, match="NaN"):
-        model.fit(x, np.full(50, np.nan))
-    with pytest.raises(ValueError, match="not negative"):
-        model.fit(x, y, sample_weight=-np.ones(50))
-    with pytest.raises(ValueError, match="non-zero"):
-        model.fit(x, y, sample_weight=np.zeros(50))
-    bad = x.copy()
-    bad[17, 3] = 1e39  # finite as float64, not as float32
-    with pytest.raises(OldgrowthError, match="row 17, column 3"):
-        model.fit(bad, y)
-    fitted = model.fit(x, y)
-    with pytest.raises(OldgrowthError, match="row 17, column 3"):
-        fitted.predict(bad)
-    with pytest.raises(ValueError, match="5 features"):
-        fitted.predict(x[:, :4])
-    with pytest.raises(OldgrowthError, match="row 17, column green"):
-        model.fit(pd.DataFrame(bad, columns=["a", "b", "c", "green", "e"]), y)
-
-
-def test_limits_of_the_formats_are_refused() -> None:
-    x = np.zeros((3, 70_000), dtype=np.float32)
-    with pytest.raises(OldgrowthError, match="70000 features"):
-        RandomForestClassifier(1).fit(x, [0, 1, 0])
-    from oldgrowth.plan import check_limits
-
-    with pytest.raises(OldgrowthError, match="bucket_size"):
-        check_limits(2**32 - 1, 3, 1)
-    check_limits(2**33, 3, 1000)  # rows have 64-bit numbers
-
-
 def test_version_is_known() -> None:
     assert oldgrowth.__version__
-
-
-def test_weights_equal_repetitions_for_unseen_missing_values_too() -> None:
-    x, y = make_data(1000, 3, 3, seed=7)  # without missing values
-    missing = x.copy()
-    missing[np.random.default_rng(0).random(x.shape) < 0.3] = np.nan
-    model = RandomForestClassifier(10, random_state=0)
-    weighted = model.fit(x, y, sample_weight=np.full(1000, 3.0)).predict_proba(missing)
-    repeated = model.fit(np.repeat(x, 3, axis=0), np.repeat(y, 3)).predict_proba(missing)
-    np.testing.assert_array_equal(weighted, repeated)
-
-
-@pytest.mark.parametrize("weight", [0.1, 0.99, 1.01, 1.5])
-def test_weights_near_one_leave_as_many_rows_out_of_a_bootstrap(weight: float) -> None:
-    x, y = make_data(2000, 6, 3, seed=8)
-    one = RandomForestClassifier(20, random_state=0).fit(x, y)
-    other = RandomForestClassifier(20, random_state=0).fit(x, y, sample_weight=np.full(2000, weight))
-    assert other.forest_.n_nodes == pytest.approx(one.forest_.n_nodes, rel=0.03)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import random
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -126,3 +128,19 @@ def outcome(model: Any) -> str:
     """Every bit of the model, with what was found out of bag."""
     score = getattr(model, "oob_score_", 0.0)
     return f"{model.forest_.digest()} {float(score).hex()} {model.feature_importances_.sum().hex()}"
+
+
+def parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The arguments of a script, with which cases it goes through and its seed, which is printed."""
+    parser.add_argument("--cases", nargs="*", default=list(CASES))
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    options = parser.parse_args()
+    print(f"seed {options.seed}", flush=True)
+    return options
+
+
+def verdict(torture: Any, interruptions: str) -> int:
+    """Print how many interrupted fits ended as they should; the exit code of the script."""
+    trials, same = torture.trials, torture.trials - torture.bad
+    print(f"{torture.killed} {interruptions} in {trials} fits: {same} of {trials} ended in the same model")
+    return 1 if torture.bad else 0

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-from cases import CASES, quick_directory
+from cases import parsed, quick_directory
 from kill_resume import Torture, in_write, run
 
 from oldgrowth import _core
@@ -191,14 +191,10 @@ class Damages(Torture):
 def main() -> int:
     parser = argparse.ArgumentParser(description="Damage checkpoints, take them up.")
     parser.add_argument("--forgeries", type=int, default=300)
-    parser.add_argument("--cases", nargs="*", default=list(CASES))
     parser.add_argument("--files", nargs="*", default=None, help="only these are damaged")
-    parser.add_argument("--seed", type=int, default=None)
-    options = parser.parse_args()
-    seed = random.randrange(10**6) if options.seed is None else options.seed
-    print(f"seed {seed}", flush=True)
+    options = parsed(parser)
     with tempfile.TemporaryDirectory(dir=quick_directory()) as folder:
-        torture = Damages(Path(folder), seed, options.cases)
+        torture = Damages(Path(folder), options.seed, options.cases)
         for case in options.cases:
             torture.damage(case, options.files)
             torture.forge(case, -(-options.forgeries // len(options.cases)))

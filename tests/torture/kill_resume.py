@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-from cases import CASES, outcome, quick_directory, remember_often, write_files
+from cases import CASES, outcome, parsed, quick_directory, remember_often, verdict, write_files
 
 from oldgrowth.reporting.report import Recorder
 
@@ -189,22 +189,14 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=50, help="at random instants")
     parser.add_argument("--writes", type=int, default=50, help="fits killed in the middle of a write")
     parser.add_argument("--no-boundaries", action="store_true", help="not at each stage boundary")
-    parser.add_argument("--cases", nargs="*", default=list(CASES))
-    parser.add_argument("--seed", type=int, default=None)
-    options = parser.parse_args()
-    seed = random.randrange(10**6) if options.seed is None else options.seed
-    print(f"seed {seed}", flush=True)
+    options = parsed(parser)
     with tempfile.TemporaryDirectory(dir=quick_directory()) as folder:
-        torture = Torture(Path(folder), seed, options.cases)
+        torture = Torture(Path(folder), options.seed, options.cases)
         torture.random_instants(options.kills)
         torture.writes(options.writes)
         if not options.no_boundaries:
             torture.stage_boundaries()
-    same = torture.trials - torture.bad
-    print(
-        f"{torture.killed} kills in {torture.trials} fits: {same} of {torture.trials} ended in the same model"
-    )
-    return 1 if torture.bad else 0
+    return verdict(torture, "kills")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-from cases import CASES, quick_directory
+from cases import parsed, quick_directory, verdict
 from kill_resume import Arm, Torture, die, run
 
 CALLS = ("pwrite", "fsync", "fdatasync", "replace", "ftruncate", "unlink", "symlink", "mkdir")
@@ -156,20 +156,12 @@ class PowerCuts(Torture):
 def main() -> int:
     parser = argparse.ArgumentParser(description="Cut the power of fits, take them up, compare.")
     parser.add_argument("--cuts", type=int, default=100)
-    parser.add_argument("--cases", nargs="*", default=list(CASES))
-    parser.add_argument("--seed", type=int, default=None)
-    options = parser.parse_args()
-    seed = random.randrange(10**6) if options.seed is None else options.seed
-    print(f"seed {seed}", flush=True)
+    options = parsed(parser)
     with tempfile.TemporaryDirectory(dir=quick_directory()) as folder:
-        torture = PowerCuts(Path(os.path.realpath(folder)), seed, options.cases)
+        torture = PowerCuts(Path(os.path.realpath(folder)), options.seed, options.cases)
         while torture.killed < options.cuts:
             torture.cut(torture.random.choice(options.cases))
-    same = torture.trials - torture.bad
-    print(
-        f"{torture.killed} cuts in {torture.trials} fits: {same} of {torture.trials} ended in the same model"
-    )
-    return 1 if torture.bad else 0
+    return verdict(torture, "cuts")
 
 
 if __name__ == "__main__":

@@ -151,6 +151,14 @@ def fit(  # noqa: PLR0913 - click gives each option as a parameter
         raise click.UsageError(in_options(error.on_command_line), context) from error
 
 
+def prediction_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of commands that predict rows."""
+    options = (FEATURES, source_options, BATCH_ROWS, MEMORY, JOBS, QUIET, JSON, debug_option)
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 @cli.command()
 @FOREST
 @SOURCES
@@ -161,14 +169,7 @@ def fit(  # noqa: PLR0913 - click gives each option as a parameter
               help="Columns to write beside the predictions, of CSV as text; may be repeated.")  # fmt: skip
 @click.option("--proba", is_flag=True,
               help="Write the probability of each class too; a .npy file then holds only these.")  # fmt: skip
-@FEATURES
-@source_options
-@BATCH_ROWS
-@MEMORY
-@JOBS
-@QUIET
-@JSON
-@debug_option
+@prediction_options
 def predict(  # noqa: PLR0913 - click gives each option as a parameter
     forest: Path, sources: tuple[str, ...], reading: dict[str, Any], output: Path,
     keep: tuple[str, ...] | None, proba: bool, features: tuple[str, ...] | None, as_json: bool,
@@ -199,14 +200,7 @@ def predict(  # noqa: PLR0913 - click gives each option as a parameter
 @FOREST
 @SOURCES
 @click.option("--target", required=True, metavar="NAME", help="Column with the true labels or values.")
-@FEATURES
-@source_options
-@BATCH_ROWS
-@MEMORY
-@JOBS
-@QUIET
-@JSON
-@debug_option
+@prediction_options
 def evaluate(
     forest: Path, sources: tuple[str, ...], reading: dict[str, Any], target: str,
     features: tuple[str, ...] | None, as_json: bool, **work: Any,

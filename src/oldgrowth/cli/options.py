@@ -16,6 +16,7 @@ from ..system.atomic_file import check_replaceable
 from .parameters import in_options
 
 STANDARD = Path("-")  # standard input or output
+PREDICTION_SUFFIXES = (".parquet", ".csv", ".npy")
 
 
 def check_writable(path: Path, suffixes: tuple[str, ...] = ()) -> Path:
@@ -57,9 +58,8 @@ def forest_path(context: click.Context, parameter: click.Parameter, path: Path) 
 
 
 def prediction_path(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
-    from .output import SUFFIXES
-
-    return path if path == STANDARD else new_path(SUFFIXES)(context, parameter, path)
+    """Where predictions are saved; the suffix says how."""
+    return path if path == STANDARD else new_path(PREDICTION_SUFFIXES)(context, parameter, path)
 
 
 def comma_names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:

@@ -19,7 +19,6 @@ from ..forest.batch_predict import Needs
 from ..system.atomic_file import new_file
 from .options import STANDARD
 
-SUFFIXES = (".parquet", ".csv", ".npy")
 # Columns while they are written: as they are, encoded, compressed; as text.
 _PARQUET_COPIES, _CSV_COPIES = 4, 8
 # What a Parquet file says of each column of each batch, at its end.

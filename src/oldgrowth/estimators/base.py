@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,8 @@ from .narrow_frame import narrow_frame
 from .oob_scores import OobScorer
 from .parameter_names import refuse_unknown
 from .parameters import Parameter, checked, that_change_the_model
+
+Weights: TypeAlias = npt.NDArray[np.float64] | None
 
 # For scikit-learn's validation: numbers stay in the type they have, and missing ones are welcome.
 _AS_IT_IS: dict[str, Any] = {"dtype": "numeric", "ensure_all_finite": False}
@@ -124,12 +126,7 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
         return self
 
     @abstractmethod
-    def _array_rows(
-        self,
-        x: npt.NDArray[np.generic],
-        y: npt.NDArray[Any],
-        weights: npt.NDArray[np.float64] | None,
-    ) -> ArrayRows:
+    def _array_rows(self, x: npt.NDArray[Any], y: npt.NDArray[Any], weights: Weights) -> ArrayRows:
         """The rows of checked arrays, with targets as the trees learn them."""
 
     def _set_classes(self, classes: npt.NDArray[Any] | None) -> None:
@@ -239,7 +236,7 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
 
     def _check_training_data(
         self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[npt.NDArray[np.generic], npt.NDArray[Any], npt.NDArray[np.float64] | None]:
+    ) -> tuple[npt.NDArray[np.generic], npt.NDArray[Any], Weights]:
         numeric = not self._classification
         y = y if numeric else kept_apart(y)
         refuse_other_sources(X)

@@ -15,7 +15,7 @@ from ..forest.scoring import Accuracy, check_kind
 from ..rows.array_rows import ArrayRows
 from ..rows.class_codes import class_numbers, numbers_of
 from ..system.resource_limits import clear_about_limits
-from .base import ForestBase
+from .base import ForestBase, Weights
 from .inputs import given_targets, refuse_with_a_dataset, targets_to_score
 
 
@@ -24,12 +24,7 @@ class Classifier(ClassifierMixin, ForestBase):
     classes_: npt.NDArray[Any]
     oob_decision_function_: npt.NDArray[np.float64]
 
-    def _array_rows(
-        self,
-        x: npt.NDArray[np.generic],
-        y: npt.NDArray[Any],
-        weights: npt.NDArray[np.float64] | None,
-    ) -> ArrayRows:
+    def _array_rows(self, x: npt.NDArray[Any], y: npt.NDArray[Any], weights: Weights) -> ArrayRows:
         classes, numbers = class_numbers(y)
         return ArrayRows(x, numbers, len(classes), weights, self._names(), classes)
 

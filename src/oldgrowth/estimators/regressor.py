@@ -16,7 +16,7 @@ from ..forest.scoring import RegressionErrors, check_kind
 from ..messages.log import warn
 from ..rows.array_rows import ArrayRows
 from ..system.resource_limits import clear_about_limits
-from .base import ForestBase
+from .base import ForestBase, Weights
 from .inputs import given_targets, refuse_with_a_dataset, targets_to_score
 
 
@@ -24,12 +24,7 @@ class Regressor(RegressorMixin, ForestBase):
     _classification = False
     oob_prediction_: npt.NDArray[np.float64]
 
-    def _array_rows(
-        self,
-        x: npt.NDArray[np.generic],
-        y: npt.NDArray[Any],
-        weights: npt.NDArray[np.float64] | None,
-    ) -> ArrayRows:
+    def _array_rows(self, x: npt.NDArray[Any], y: npt.NDArray[Any], weights: Weights) -> ArrayRows:
         return ArrayRows(x, np.asarray(y, dtype=np.float64), 0, weights, self._names())
 
     def _set_oob(self, means: npt.NDArray[np.float64]) -> None:

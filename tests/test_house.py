@@ -1,0 +1,68 @@
+"""The shape of the code: files and functions that fit a screen or two, and one way to print bytes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+HERE = Path(__file__).parents[1]
+CPP = sorted((HERE / "cpp").rglob("*.[ch]pp"))
+MOST_FILE_LINES, MOST_FUNCTION_LINES = 400, 60
+TABLES = ("*_trials.py",)  # a line each, of which there may be many
+YET = ("errors/fits.py", "errors/columns.py", "datasets/csv.py", "datasets/base.py", "planning/planner.py")
+PYTHON = sorted(
+    path
+    for room in ("src", "tests", "benchmarks")
+    for path in (HERE / room).rglob("*.py")
+    if not any(path.match(yet) for yet in YET)
+)
+# A number with a unit of bytes behind it, in an f-string.
+_UNIT = re.compile(r"\s?[kKMGT]i?B\b")
+BYTES_OWNER = HERE / "src/oldgrowth/messages/text.py"
+
+
+def test_files_are_short() -> None:
+    files = [path for path in (*PYTHON, *CPP) if not any(path.match(table) for table in TABLES)]
+    lines = {str(path.relative_to(HERE)): len(path.read_text().splitlines()) for path in files}
+    assert not {path: n for path, n in lines.items() if n > MOST_FILE_LINES}
+
+
+def test_functions_are_short() -> None:
+    lines = {
+        f"{path.relative_to(HERE)}, {name}": n
+        for path in PYTHON
+        for name, n in function_lines(path.read_text())
+    }
+    assert not {name: n for name, n in lines.items() if n > MOST_FUNCTION_LINES}
+
+
+def function_lines(code: str) -> Iterator[tuple[str, int]]:
+    """The functions of a file with the numbers of their lines, docstrings left out."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            skipped = len((ast.get_docstring(node) or "").splitlines())
+            yield node.name, node.end_lineno - node.lineno + 1 - skipped
+
+
+def test_bytes_are_printed_by_one_function() -> None:
+    """What people read has its bytes from `human_bytes`."""
+    files = [path for path in PYTHON if HERE / "tests" not in path.parents and path != BYTES_OWNER]
+    found = {str(path.relative_to(HERE)): list(printed_bytes(path.read_text())) for path in files}
+    assert not {path: texts for path, texts in found.items() if texts}
+
+
+def printed_bytes(code: str) -> Iterator[str]:
+    """The f-strings that put a unit of bytes behind a number by themselves."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.JoinedStr):
+            for one, other in zip(node.values, node.values[1:], strict=False):
+                pair = isinstance(one, ast.FormattedValue) and isinstance(other, ast.Constant)
+                if pair and _UNIT.match(other.value):
+                    yield ast.unparse(node)
+
+
+def test_printed_bytes_are_found() -> None:
+    assert list(printed_bytes("f'{n / 1e6:,.0f} MB are needed'")) and list(printed_bytes("f'{n >> 20}MiB'"))
+    assert not list(printed_bytes("f'{n} Bytes, {human_bytes(n)} in all, {name} MBA'"))
