@@ -1,4 +1,4 @@
-"""Checks of single values, each with an error that says what would do."""
+"""Checks of single values. Errors say which values are allowed."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def path_of(name: str, value: Any) -> Path:
     """A path, with the home directory for ~."""
     text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
     if not isinstance(text, str) or not text or "\0" in text:
-        raise ParameterError(name, value, "a path: text that is not empty, without NUL characters")
+        raise ParameterError(name, value, "a path: non-empty text without NUL characters")
     return Path(text).expanduser()
 
 
@@ -68,7 +68,7 @@ def file_path_of(name: str, value: Any) -> Path:
     """The path of a file to write."""
     path = path_of(name, value)
     if not path.name or path.is_dir():
-        raise ParameterError(name, value, "the path of a file, and this is a directory")
+        raise ParameterError(name, value, "the path of a file, not of a directory")
     return path
 
 

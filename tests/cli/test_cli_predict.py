@@ -161,7 +161,7 @@ def test_progress_is_shown_unless_quiet(
         (["label.og", "test.parquet", "-o", "out.csv", "--keep", "id,id"], 2, "two columns of that name"),
         (["value.og", "test.parquet", "-o", "out.csv", "--proba"], 2, "predicts values, not classes"),
         (["label.og", "test.parquet", "-o", "out.csv", "--features", "a,b"], 1, "trained on 6"),
-        (["label.og", "test.parquet", "-o", "out.csv", "-j", "0"], 1, "--jobs 0 is not possible"),
+        (["label.og", "test.parquet", "-o", "out.csv", "-j", "0"], 1, "--jobs must be"),
         (
             ["label.og", "test.parquet", "-o", "out.csv", "--memory-limit", "10MB"],
             1,
@@ -245,7 +245,7 @@ def test_a_disk_that_is_full_is_said_once(suffix: str, here: Path, tmp_path: Pat
     )  # fmt: skip
     assert result.returncode == 1
     assert result.stderr == (
-        f"oldgrowth: {out} could not be written: File too large. A file that was there before is unchanged.\n"
+        f"oldgrowth: {out} could not be written: File too large. An existing file is unchanged.\n"
     )
     assert not list(tmp_path.iterdir())
 

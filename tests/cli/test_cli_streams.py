@@ -87,7 +87,7 @@ def test_empty_input_is_said(here: Path) -> None:
     (here / "empty").write_bytes(b"")
     result = piped(here, "empty", "predict", here / "label.og", "-", "-o", "-")
     assert result.returncode == 1
-    assert result.stderr == b"oldgrowth: Standard input holds no data: it is empty.\n"
+    assert result.stderr == b"oldgrowth: Standard input contains no data: it is empty.\n"
 
 
 def test_errors_name_standard_input_and_not_where_it_is_kept(here: Path, tmp_path: Path) -> None:

@@ -112,9 +112,9 @@ def test_formats(tmp_path):
     assert values(tmp_path / "data") == values(tmp_path / "data", format="parquet") == [[1]]
     (tmp_path / "lines").write_text("a,b\n1,2\n")
     assert values(tmp_path / "lines", format="csv") == [[1, 2]]
-    with pytest.raises(UnknownSourceError, match=r"lines .*give format="):
+    with pytest.raises(UnknownSourceError, match=r"lines .*Give format="):
         open_dataset(tmp_path / "lines")
-    with pytest.raises(ParameterError, match="format='excel'"):
+    with pytest.raises(ParameterError, match="format must be one of"):
         open_dataset(tmp_path / "lines", format="excel")
     write(tmp_path / "a.parquet", v=[1])
     (tmp_path / "a.csv").write_text("v\n1\n")
@@ -159,7 +159,7 @@ def test_roles_that_do_not_fit(tmp_path):
     path = write(tmp_path / "a.parquet", a=[1], b=[1])
     with pytest.raises(DuplicateColumnError, match="named twice"):
         open_dataset(path, features=["a", "a"])
-    with pytest.raises(SameRoleError, match="both a feature and"):
+    with pytest.raises(SameRoleError, match="is a feature, and also target"):
         open_dataset(path, features=["a", "b"], target="a")
     with pytest.raises(DuplicateColumnError, match="more than once"):
         open_dataset(pa.Table.from_arrays([pa.array([1]), pa.array([1])], ["a", "a"]))
@@ -176,8 +176,8 @@ def test_files_with_other_columns(tmp_path):
     for columns, match in (
         ({"y": [1]}, r"'a' of .*2.parquet is missing.*1.parquet"),
         ({"a": [1], "b": [1], "y": [1]}, r"'b' of .*2.parquet is not in .*1.parquet"),
-        ({"a": ["u"], "y": [1]}, r"'a' of .*2.parquet has the type string.*int64"),
-        ({"a": [1], "y": [1.5]}, r"'y' of .*2.parquet has the type double.*int64"),
+        ({"a": ["u"], "y": [1]}, r"'a' of .*2.parquet has type string.*int64"),
+        ({"a": [1], "y": [1.5]}, r"'y' of .*2.parquet has type double.*int64"),
     ):
         write(second, **columns)
         with pytest.raises(DifferentFilesError, match=match):

@@ -39,13 +39,13 @@ def test_names_for_columns():
     (batch,) = data.select(["c"]).batches(10, carry=["a"])
     assert batch.x.tolist() == X[:, 2:].tolist() and batch.carried["a"].to_pylist() == X[:, 0].tolist()
     assert batch.y.tolist() == X[:, 1].tolist()
-    with pytest.raises(NamelessColumnsError, match=r"array .*'a'"):
+    with pytest.raises(NamelessColumnsError, match=r"'a': .*array"):
         open_dataset(X).select(["a"])
 
 
 @pytest.mark.parametrize(
     ("roles", "error", "match"),
-    [({"target": 3}, ParameterError, "=3 .* has 3"), ({"target": -4}, ParameterError, "=-1 .* has 3"),
+    [({"target": 3}, ParameterError, "0 to 2; got 3"), ({"target": -4}, ParameterError, "0 to 2; got -1"),
      ({"features": [0, 3]}, ParameterError, "column numbers below 3"),
      ({"features": ["a"]}, ParameterError, "3 names"), ({"features": "a"}, ParameterError, "a list"),
      ({"features": ["a", "a", "b"]}, DuplicateColumnError, "'a' .*named twice"),
@@ -65,7 +65,7 @@ def test_impossible_roles(roles, error, match):
 def test_other_dimensions(x, tmp_path):
     np.save(tmp_path / "x.npy", x)
     for source in (x, tmp_path / "x.npy"):
-        with pytest.raises(DataError, match="must have rows and columns"):
+        with pytest.raises(DataError, match="must be 2-D"):
             open_dataset(source)
 
 
@@ -90,7 +90,7 @@ def test_members(tmp_path):
         with pytest.raises(MissingColumnError, match=r"a.npz has no member"):
             open_dataset(path, **roles)
     np.savez(tmp_path / "b.npz", X=X)
-    with pytest.raises(UnknownSourceError, match="one file"):
+    with pytest.raises(UnknownSourceError, match="a single file"):
         open_dataset(f"{tmp_path}/*.npz")
 
 
@@ -106,7 +106,9 @@ def test_hdf5(tmp_path):
     with pytest.raises(DataError, match="g/a has 4 rows, g/b has 3"):
         open_dataset(path, features=["g/a", "g/b"])
     for roles in ({"features": "Z"}, {"target": "z"}, {"features": ["g/a", "g/c"]}):
-        with pytest.raises((MissingColumnError, ParameterError), match=r"a.h5 has no dataset|features="):
+        with pytest.raises(
+            (MissingColumnError, ParameterError), match=r"a.h5 has no dataset|features must be"
+        ):
             open_dataset(path, **roles)
 
 

@@ -45,7 +45,9 @@ def test_strips_cover_all_lines() -> None:
 
 
 def test_a_scene_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(SceneError, match=r"^The scene could not be made: FileNotFoundError: .*bands.npy"):
+    with pytest.raises(
+        SceneError, match=r"^The scene could not be generated: FileNotFoundError: .*bands.npy"
+    ):
         make_scene_files(tmp_path / "nowhere", 100, 0)
 
 
@@ -54,5 +56,5 @@ def test_a_killed_process_is_a_sentence(tmp_path: Path, monkeypatch: pytest.Monk
         return subprocess.CompletedProcess(command, -signal.SIGKILL, stderr="")
 
     monkeypatch.setattr(subprocess, "run", killed)
-    with pytest.raises(SceneError, match=r"ended by signal 9.* A smaller --size needs less\.$"):
+    with pytest.raises(SceneError, match=r"ended by signal 9.* A smaller --size needs less memory\.$"):
         make_scene_files(tmp_path, 100, 0)

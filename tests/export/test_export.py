@@ -291,7 +291,9 @@ def test_a_forest_beyond_memory_or_node_numbers_is_refused(monkeypatch: pytest.M
 def test_a_missing_package_is_named(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = RandomForestClassifier(2, random_state=0).fit([[0.0], [1.0]], [0, 1])
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtraError, match=rf"to_{package} needs {package} .*pip install '{package}>="):
+    with pytest.raises(
+        MissingExtraError, match=rf"to_{package} requires {package} .*pip install '{package}>="
+    ):
         getattr(model, f"to_{package}")()
 
 
@@ -299,7 +301,7 @@ def test_a_treelite_that_misplaces_missing_values_is_refused(monkeypatch: pytest
     treelite = pytest.importorskip("treelite")
     model = RandomForestClassifier(2, random_state=0).fit([[0.0], [1.0]], [0, 1])
     monkeypatch.setattr(treelite, "__version__", "4.7.2")
-    with pytest.raises(MissingExtraError, match=r"needs treelite 4\.8 or newer"):
+    with pytest.raises(MissingExtraError, match=r"requires treelite 4\.8 or newer"):
         model.to_treelite()
 
 

@@ -75,7 +75,7 @@ def test_a_disk_that_is_full_at_any_write(tiny, monkeypatch, tmp_path) -> None:
                 break
             except SpillFullError as error:
                 failed += 1
-                assert "more bytes were needed" in str(error)
+                assert "more were needed" in str(error)
         assert list(tmp_path.iterdir()) == []
         k += 1 if k < 30 else 3
     assert disk.calls <= k and failed > 30

@@ -89,7 +89,7 @@ def test_the_damaged_section_is_named(path: Path) -> None:
         damaged[section.offset] ^= 1
         path.write_bytes(damaged)
         for mmap in (True, False):
-            with pytest.raises(errors.CorruptedModelFileError, match="in its section") as caught:
+            with pytest.raises(errors.CorruptedModelFileError, match="in section") as caught:
                 loaded_and_used(path, mmap)
             assert caught.value.section == section.name
 

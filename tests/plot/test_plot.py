@@ -159,7 +159,7 @@ def test_importances_have_names_and_order(model: RandomForestClassifier) -> None
     nameless = RandomForestClassifier(2, random_state=0).fit(x, y)
     labels = {label.get_text() for label in plot.importances(nameless).get_yticklabels()}
     assert labels == {f"column {i}" for i in range(5)}
-    with pytest.raises(ParameterError, match="n=0"):
+    with pytest.raises(ParameterError, match="n must be 1 or more; got 0"):
         plot.importances(model, n=0)
 
 

@@ -127,7 +127,7 @@ def test_a_fit_that_a_callback_stopped_is_taken_up(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("callback", [3, "print", [print]])
 def test_a_callback_must_be_callable(callback: Any) -> None:
-    with pytest.raises(ParameterError, match="callback="):
+    with pytest.raises(ParameterError, match="callback must be"):
         RandomForestClassifier(2).fit(X, Y, callback=callback)
 
 

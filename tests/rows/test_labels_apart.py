@@ -189,7 +189,7 @@ def test_text_with_nul_on_the_command_line(tmp_path, capsys):
 
 
 def test_lists_of_several_kinds():
-    with pytest.raises(DataError, match=r"text and others, such as '1' and 1"):
+    with pytest.raises(DataError, match=r"text and other types, such as '1' and 1"):
         RandomForestClassifier(2).fit(FOUR, [1, "1", 2, 3])
     with pytest.raises(DataError, match="would be rounded"):
         RandomForestClassifier(2).fit(FOUR, [BIG + 1, BIG, 1.0, 2.0])
@@ -218,7 +218,7 @@ def test_a_label_for_every_row_is_refused_before_it_fills_the_memory():
 
     data = open_dataset(batches)
     limit = oldgrowth.system.memory.resident_memory() + 110_000_000
-    with pytest.raises(TooManyLabelsError, match=r"'y' has [\d,]+ different labels .* is an id") as refused:
+    with pytest.raises(TooManyLabelsError, match=r"'y' has [\d,]+ distinct labels .* is an id") as refused:
         RandomForestClassifier(2, memory_limit=limit).fit(data)
     assert f"memory_limit='{-(-refused.value.least // 10**6)}MB'" in str(refused.value)
     assert refused.value.least > limit

@@ -110,7 +110,7 @@ def test_files_in_memory_share_it_with_the_process(tmp_path, monkeypatch) -> Non
     rng = np.random.default_rng(0)
     x, y = rng.random((2000, 3)), rng.integers(0, 2, 2000)
     model = oldgrowth.RandomForestClassifier(2, store="disk", spill_dir=tmp_path, random_state=0)
-    with pytest.warns(SpillsToMemoryWarning, match="is memory itself"):
+    with pytest.warns(SpillsToMemoryWarning, match="is in memory"):
         model.fit(x, y)
     monkeypatch.setattr(oldgrowth.system.limits, "auto_room", lambda: 1000)
     with pytest.raises(DiskTooSmallError):

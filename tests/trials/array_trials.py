@@ -78,7 +78,7 @@ TRIALS = [
     fit_refused("categories that are text", frame(b=pd.Categorical(["u", "v"] * 20))[NAMES], "'b'", "'u'"),
     fit_refused("text in an array", np.array([["1", "red"]] * 40), "1 (text: 'red' in row 0)"),
     fit_refused(
-        "text in an array of objects", np.array([[1, "red"]] * 40, dtype=object), "Column 1", "'red'"
+        "text in an array of objects", np.array([[1, "red"]] * 40, dtype=object), "column 1", "'red'"
     ),
     fit_refused("dicts in a frame", frame(b=[{}] * 40)[NAMES], "'b'", "dict"),
     fit_refused("lists in a frame", frame(b=[[1]] * 40)[NAMES], "'b'"),
@@ -279,7 +279,7 @@ TRIALS = [
     used(
         "voting that there is not",
         lambda m: m.set_params(voting="banana").predict(X),
-        "voting='banana'",
+        "voting must be one of 'soft', 'hard'; got 'banana'",
         error=errors.ParameterError,
     ),
     used(

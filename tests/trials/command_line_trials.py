@@ -190,7 +190,7 @@ TRIALS = [
             ("--max-samples", "0", (), 2, ("none", "rows")),
             ("--seed", "-1", (), 2, ("none", "whole number")),
             ("--jobs", "0", (), 2, ("none",)),
-            ("--delimiter", "\n", (), 2, ("end of a line",)),
+            ("--delimiter", "\n", (), 2, ("a line ending",)),
             ("--store", "memory", ("--checkpoint-dir", "ck"), 2, ("--checkpoint-dir",)),
         )
     ),
@@ -211,7 +211,7 @@ TRIALS = [
         words=("line 5", "column a"),
         u_csv="a,y\n\n1,0\n\nred,1\n",
     ),
-    fit("fit, xz", "u.csv", *FIT, code=1, words=("compressed by xz",), u_csv=lzma.compress(b"a,y\n1,2\n")),
+    fit("fit, xz", "u.csv", *FIT, code=1, words=("compression by xz",), u_csv=lzma.compress(b"a,y\n1,2\n")),
     fit("fit, no trees", "t.csv", *FIT, "--trees", "0", code=2, words=("--trees",)),
     fit("fit, a depth below 1", "t.csv", *FIT, "--max-depth", "0", code=2, words=("--max-depth",)),
     fit(
@@ -274,7 +274,7 @@ TRIALS = [
         ("fit", "x.npy", "--target", "y", "-o", "f.og", "--trees", "2", "-q"),
         lambda: np.save("x.npy", np.c_[X, Y]),
         2,
-        ("--target 'y'", "a column number or the path"),
+        ("--target must be", "got 'y'", "a column number or the path"),
     ),
     Command(
         "npz without X",

@@ -78,10 +78,10 @@ TRIALS = [
         for code in ("utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
     ),
     *(works(f"{code} told", TEXT.encode(code), encoding=code) for code in ("utf-32", "utf-32-le", "utf-32-be")),
-    refused("xz called csv", lzma.compress(TEXT.encode()), errors.UnknownSourceError, "compressed by xz", "unpack"),
-    refused("xz", lzma.compress(TEXT.encode()), errors.UnknownSourceError, "compressed by xz", file="t.csv.xz"),
+    refused("xz called csv", lzma.compress(TEXT.encode()), errors.UnknownSourceError, "compression by xz", "unpack"),
+    refused("xz", lzma.compress(TEXT.encode()), errors.UnknownSourceError, "compression by xz", file="t.csv.xz"),
     refused("xz in gzip", gzip.compress(lzma.compress(TEXT.encode())), errors.UnknownSourceError, "xz", file="t.csv.gz"),
-    refused("no text at all", bytes(range(32)) * 9 + bytes(99), errors.UnknownSourceError, "no text"),
+    refused("no text at all", bytes(range(32)) * 9 + bytes(99), errors.UnknownSourceError, "binary data"),
     works("a NUL in a label", TEXT.replace("no", "n\0o"), ([1.0, 2.5], "n\0o", 2)),
     works("a NUL in a name", TEXT.replace("a,", "a\0,"), READ),
     refused("a NUL in a number", TEXT.replace("3,", "3\0,"), errors.BadValueError, "line 3", "column a", "'3\\x00'"),

@@ -326,7 +326,7 @@ TRIALS = [
         "a list as the target of a frame",
         frame(),
         errors.ParameterError,
-        "target=<list of 40 values>",
+        "got <list of 40 values>",
         "as a column",
         target=Y.tolist(),
     ),
@@ -482,7 +482,7 @@ TRIALS = [
     refused(
         "the target as a list", "t.parquet", errors.ParameterError, "target", make=parquet(), target=[1, 2]
     ),
-    refused("an empty target", "t.parquet", errors.ParameterError, "target=''", make=parquet(), target=""),
+    refused("an empty target", "t.parquet", errors.ParameterError, "got ''", make=parquet(), target=""),
     *(
         refused(
             f"target {value!r}", "t.parquet", errors.ParameterError, "target", make=parquet(), target=value
@@ -549,7 +549,7 @@ TRIALS = [
         target="z",
     ),
     refused("labels of another length", X, errors.DataError, "(3,)", "40 rows", target=Y[:3]),
-    refused("a column of X that is not there", X, errors.ParameterError, "target=7", target=7),
+    refused("a column of X that is not there", X, errors.ParameterError, "target must be", "got 7", target=7),
     refused(
         "files with other columns",
         ".",

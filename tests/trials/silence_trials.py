@@ -137,7 +137,7 @@ TRIALS = [
     *no_file("socket", "socket", "x.npy"),
     *no_file("device", "/dev/zero", "x.csv"),
     *no_file("device", "/dev/null", "x.h5")[:2],
-    *no_file("not there", "gone.csv", "x.csv"),
+    *no_file("broken symbolic link", "gone.csv", "x.csv"),
     links("a link to the parent", "d", 80, ("..", "d/up")),
     links("two links to the parent", "d", 80, ("..", "d/up"), ("..", "d/deep/up")),
     links("a link to itself", "d", 80, (".", "d/self")),

@@ -1,4 +1,4 @@
-"""Where rows come from."""
+"""Datasets: rows read in batches from files, data frames, streams and callables."""
 
 from .base import Batch, Dataset
 from .labels import CodedLabels

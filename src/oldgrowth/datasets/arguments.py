@@ -1,4 +1,4 @@
-"""Checks of what `open_dataset` was given, before any format looks at it."""
+"""Checks of the arguments of `open_dataset` that do not depend on the format."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from ..checks import path_of
 from ..errors import MissingColumnError, ParameterError, UnknownSourceError
 from .columns import AllBut
 
-# Libraries whose tables are of their own kind, and how their rows get to us.
+# Libraries whose tables are not supported, and how to convert them.
 ELSEWHERE = {
-    "dask": "write it with to_parquet('rows') and open that directory, or, if it fits memory, use compute()",
+    "dask": "write it with to_parquet('rows') and open that directory, or use compute() if it fits in memory",
     "pyspark": "write it with write.parquet('rows') and open that directory",
-    "xarray": "take its to_dataframe(), or its values as an array of two dimensions",
-    "scipy": "sparse data is not supported: use toarray() if it fits memory",
+    "xarray": "use its to_dataframe(), or its values as a 2-D array",
+    "scipy": "sparse data is not supported: use toarray() if it fits in memory",
     "torch": "use its numpy()",
     "tensorflow": "use its numpy()",
 }
 
 
 def checked_source(source: Any) -> Any:
-    """The source, with paths as text; refuse what is no source at all."""
+    """Return the source with paths as text; refuse lists of anything but paths."""
     if isinstance(source, os.PathLike | str):
         return _text("source", source)
     if isinstance(source, list | tuple):
         if not all(isinstance(path, os.PathLike | str) for path in source):
             other = next(item for item in source if not isinstance(item, os.PathLike | str))
             raise UnknownSourceError(
-                f"A {type(source).__name__} with a {type(other).__name__} in it",
-                "a list must hold paths; make an array of numbers with numpy.array",
+                f"A {type(source).__name__} that contains a {type(other).__name__}",
+                "a list must contain paths; convert numbers with numpy.array",
             )
         return [_text("source", path) for path in source]
     return source
 
 
 def _text(name: str, path: Any) -> str:
-    """A path as it was written: the separators of URLs are not those of files."""
+    """A path as it was written: pathlib would change the separators of URLs."""
     path_of(name, path)
     return str(os.fspath(path))
 
@@ -51,17 +51,17 @@ def library_of(source: Any) -> str:
 
 
 def unknown_kind(source: Any) -> UnknownSourceError:
-    """The error for an object that no format takes."""
+    """The error for an object of an unsupported type."""
     kind, library = type(source), library_of(source)
     what = ELSEWHERE.get(
-        library, "give a path, a list of paths, an array, a data frame, or a function that returns batches"
+        library, "use a path, a list of paths, an array, a data frame, or a function that returns batches"
     )
     shown = kind.__name__ if library in ("builtins", "") else f"{library} {kind.__name__}"
     return UnknownSourceError(f"A source of type {shown}", what)
 
 
 def checked_role(role: str, value: Any, frame: Any = None) -> Any:
-    """Target or weight: None, the name or number of a column, a path, or an array of values."""
+    """Check target or weight: None, the name or number of a column, a path, or an array of values."""
     if value is None:
         return None
     if isinstance(value, np.integer) or (isinstance(value, int) and not isinstance(value, bool)):
@@ -72,7 +72,7 @@ def checked_role(role: str, value: Any, frame: Any = None) -> Any:
     if isinstance(value, str | os.PathLike):
         text = os.fspath(value)
         if not isinstance(text, str) or not text or "\0" in text:
-            raise ParameterError(role, value, "the name of a column, which is text that is not empty")
+            raise ParameterError(role, value, "the name of a column, as non-empty text")
         return Path(text) if isinstance(value, Path) else text
     if _is_hashable(value) and frame is not None:
         return _own_name(frame, value)
@@ -82,19 +82,19 @@ def checked_role(role: str, value: Any, frame: Any = None) -> Any:
 
 
 def checked_features(features: Any, frame: Any = None) -> Any:
-    """Features: None, the name of a member, or a list of names or numbers of columns."""
+    """Check features: None, the name of a member, or a list of names or numbers of columns."""
     if features is None or isinstance(features, AllBut):
         return features
     if isinstance(features, str):
         if not features:
-            raise ParameterError("features", features, "the names of at least one column")
+            raise ParameterError("features", features, "the name of at least one column")
         return features
     if isinstance(features, Mapping | Set | bytes) or not isinstance(features, Iterable):
-        raise ParameterError("features", features, "a list of names or numbers of columns, in their order")
+        raise ParameterError("features", features, "a list of column names or numbers")
     names = [_own_name(frame, name) if _is_hashable(name) else name for name in features]
     for name in names:
         if isinstance(name, bool | np.bool_) or not isinstance(name, str | int | np.integer):
-            raise ParameterError("features", names, f"names or numbers of columns, and {name!r} is neither")
+            raise ParameterError("features", name, "a list of column names or numbers")
     names = [int(name) if isinstance(name, np.integer) else name for name in names]
     missing = [name for name in names if frame is not None and not isinstance(name, str)]
     if missing:
@@ -111,13 +111,13 @@ def _is_hashable(value: Any) -> bool:
 
 
 def _own_name(frame: Any, name: Any) -> Any:
-    """A name that is not text as the text that it becomes, if a pandas frame has it."""
+    """The text of a column name of a pandas frame that is not text itself."""
     if frame is None or isinstance(name, str) or name not in frame.columns:
         return name
     return str(name)
 
 
 def pandas_frame(source: Any) -> Any:
-    """The source if it is a pandas data frame, whose columns may have names of any kind; else None."""
+    """The source if it is a pandas data frame, whose column names may be of any type; else None."""
     pandas = sys.modules.get("pandas")
     return source if pandas is not None and isinstance(source, pandas.DataFrame) else None

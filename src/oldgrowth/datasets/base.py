@@ -1,6 +1,6 @@
-"""What every dataset is: rows in a fixed order, given in batches, as often as wanted.
+"""The base class of datasets: rows in a fixed order, read in batches, any number of times.
 
-A format gives its rows in pieces of any size; here they become batches of exactly the rows asked for.
+A format yields its rows in pieces of any size; this module turns them into batches of the requested size.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ from .labels import CodedLabels, Labels, join_labels
 from .odd_texts import OddTexts, join_odd
 from .partitions import Partition, numbered
 
-# Values are float32; whoever can read bytes too gets them where all values of a batch are of type uint8.
+# Values are float32, or uint8 on request (`keep_bytes`) if all values of a batch are uint8.
 FloatsOrBytes = npt.NDArray[np.float32] | npt.NDArray[np.uint8]
 
-FIRST_ROOM = 1 << 16  # rows of memory for a batch whose length is not known yet
-COUNTED_ROWS = 1 << 16  # at a time
+FIRST_ROOM = 1 << 16  # initial capacity, in rows, of a batch whose length is not known yet
+COUNTED_ROWS = 1 << 16  # rows read at a time to count them
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Consecutive rows, the first of which has the number `first_row` in the dataset."""
+    """Consecutive rows of a dataset, starting at row number `first_row`."""
 
     first_row: int
     x: FloatsOrBytes  # (rows, n_features), C-contiguous; NaN is a missing value
     y: npt.NDArray[Any] | CodedLabels | None
     weights: npt.NDArray[np.float64] | None
-    places: tuple[tuple[int, str], ...]  # from which row on which file or kind of source it is, for errors
-    carried: pa.Table | None = None  # the columns asked for in `carry`
-    odd_texts: OddTexts | None = None  # what some numbers in y were before
+    places: tuple[tuple[int, str], ...]  # first row and name of each source file, for errors
+    carried: pa.Table | None = None  # the columns requested with `carry`
+    odd_texts: OddTexts | None = None  # original text of labels that were not plain numbers
 
     @property
     def rows(self) -> int:
@@ -60,29 +60,29 @@ class Batch:
 
     @property
     def where(self) -> str:
-        """The file or kind of source of its rows, or the first and the last of them."""
+        """The source of its rows, or the first and the last source if there are several."""
         first, last = self.places[0][1], self.places[-1][1]
         return first if first == last else f"{first} to {last}"
 
     def where_of(self, row: int) -> str:
-        """The file or kind of source of a row of the dataset."""
+        """The file, or the kind of source, that a row of the dataset comes from."""
         return next(where for first, where in reversed(self.places) if first <= row)
 
 
 @dataclass(frozen=True)
 class Span:
-    """Numbers of consecutive rows, from `start` up to and without `stop`; None is the end of the data."""
+    """A range of row numbers, from `start` up to but excluding `stop`; None means the end of the data."""
 
     start: int
     stop: int | None = None
 
     def within(self, first: int) -> Span:
-        """The same rows, numbered from row `first` on."""
+        """The same rows, numbered from row `first`."""
         return Span(max(0, self.start - first), None if self.stop is None else max(0, self.stop - first))
 
 
 class Piece(Protocol):
-    """Rows as the source gives them. Parts are named by row numbers within the piece."""
+    """Rows in the form in which a source yields them. Row numbers count from the start of the piece."""
 
     @property
     def first_row(self) -> int: ...
@@ -100,7 +100,7 @@ class Piece(Protocol):
 
 
 class BatchBuilder:
-    """A batch that is being filled from pieces."""
+    """Builds a batch from pieces."""
 
     def __init__(
         self, first_row: int, rows: int, known: bool, n_features: int, where: str, as_bytes: bool
@@ -121,7 +121,7 @@ class BatchBuilder:
         return self.count == self._rows
 
     def take(self, piece: Piece, start: int) -> int:
-        """Take what fits from row `start` of the piece on; return the row after the last one taken."""
+        """Take as many rows of the piece as fit, from `start` on; return the row after the last one taken."""
         stop = min(piece.rows, start + self._rows - self.count)
         end = self.count + stop - start
         if end > len(self._x):
@@ -144,7 +144,7 @@ class BatchBuilder:
         return stop
 
     def _move(self, rows: int, dtype: np.dtype[Any]) -> None:
-        """Go on in memory for so many rows of this type."""
+        """Reallocate for this many rows of this type."""
         moved = np.empty((rows, self._x.shape[1]), dtype=dtype)
         moved[: self.count] = self._x[: self.count]
         self._x = moved
@@ -168,7 +168,7 @@ class BatchBuilder:
 
 
 class Dataset(ABC):
-    """Rows in a fixed order, read in batches from wherever they are."""
+    """Rows in a fixed order, read in batches."""
 
     kind: str
     feature_names: tuple[str, ...] | None
@@ -177,13 +177,12 @@ class Dataset(ABC):
     n_features: int
     n_rows: int | None
     nbytes: int | None
-    first_row: int = 0  # the number of its first row: not 0 in a partition of another dataset
+    first_row: int = 0  # number of its first row; not 0 in partitions
     _is_part: bool = False
 
     @abstractmethod
     def _pieces(self, rows: int, span: Span, carry: tuple[str, ...]) -> Iterator[Piece]:
-        """Pieces in order; the first may begin before the span, at any row from which it can be read, and the
-        last may end behind it."""
+        """Yield pieces in order; the first may begin before the span, and the last may end after it."""
 
     @abstractmethod
     def _column_names(self) -> Sequence[str]:
@@ -191,29 +190,29 @@ class Dataset(ABC):
 
     @abstractmethod
     def _use_features(self, features: tuple[str, ...]) -> None:
-        """Read these columns as features from now on."""
+        """Use these columns as features."""
 
     @abstractmethod
     def fingerprint(self) -> dict[str, Any]:
-        """What tells this data from other data, as values that JSON can hold."""
+        """Identify this data, as values that JSON can represent."""
 
     @abstractmethod
     def _described(self) -> list[tuple[str, str]]:
-        """What the representation says of the source: pairs of a word and a text."""
+        """Properties of the source shown in the representation, as pairs of name and text."""
 
     @property
     def expected_rows(self) -> int | None:
-        """The rows that there are, or the most that there are likely to be, if anything is known of it."""
+        """The number of rows, or a likely upper bound; None if unknown."""
         return self.n_rows
 
     @property
     def reading_bytes(self) -> int:
-        """Memory that reading takes beside batches and what readers usually hold, as far as it is known
-        without reading."""
+        """Additional memory needed for reading, as far as it is known without reading: large record batches,
+        metadata, compressed chunks."""
         return 0
 
     def unpacked_in(self, directory: Path) -> Dataset:
-        """The same rows; what has to be unpacked to be read goes to temporary files in this directory."""
+        """Return the same rows, with temporary files of unpacked data in this directory."""
         return self
 
     @property
@@ -223,43 +222,43 @@ class Dataset(ABC):
     def batches(
         self, rows: int, start: int | None = None, carry: Sequence[str] = (), keep_bytes: bool = False
     ) -> Iterator[Batch]:
-        """Give the rows from number `start` on, in batches of `rows` rows; only the last may be shorter.
+        """Yield the rows from number `start` on, in batches of `rows` rows; only the last may be shorter.
 
         Parameters
         ----------
         rows : int
-            Rows of a batch.
+            Number of rows per batch.
         start : int, optional
-            Number of the first row to give, by default that of the first row there is.
+            Number of the first row to read; by default the first row of the dataset.
         carry : sequence of str, default ()
-            Columns to hand through as they are, in `Batch.carried`.
+            Columns to pass through unchanged, in `Batch.carried`.
         keep_bytes : bool, default False
-            Give batches whose values are all of type uint8 as they are, not as float32.
+            Yield batches whose values are all uint8 as uint8, not as float32.
 
         Returns
         -------
         Iterator[Batch]
-            The batches. An error of the source is raised, never taken for the end of the data.
+            The batches. Read errors are raised, never taken for the end of the data.
         """
         if rows < 1:
             raise ParameterError("rows", rows, "at least 1")
         start = self.first_row if start is None else start
         if start < self.first_row or (self._stop is not None and start > self._stop):
-            raise ParameterError("start", start, "the number of a row")
+            raise ParameterError("start", start, "a row number of the dataset")
         if isinstance(carry, str):
-            raise ParameterError("carry", carry, "a list of names of columns")
+            raise ParameterError("carry", carry, "a list of column names")
         self._check_names(carry)
         return self._batches(rows, start, tuple(carry), keep_bytes)
 
     def _batches(self, rows: int, start: int, carry: tuple[str, ...], keep_bytes: bool) -> Iterator[Batch]:
         stop = self._stop
-        end = start if start == stop else self.first_row  # a source need not give a piece of nothing
+        end = start if start == stop else self.first_row  # a source may yield no piece when no rows are left
         builder: BatchBuilder | None = None
         for piece in self._pieces(rows, Span(start, stop), carry):
             end = piece.first_row + piece.rows
             last = piece.rows if stop is None else min(piece.rows, stop - piece.first_row)
             if last < piece.rows and not self._is_part:
-                raise ChangedSourceError(piece.where, f"it has more than the {self.n_rows} rows it had")
+                raise ChangedSourceError(piece.where, f"it had {self.n_rows:,} rows and now has more")
             at = max(0, start - piece.first_row)
             while at < last:
                 if builder is None:
@@ -269,7 +268,7 @@ class Dataset(ABC):
                 if builder.full:
                     yield builder.finish(self.feature_names)
                     builder = None
-            del piece  # before the next is read: it may be large
+            del piece  # it may be large: free it before the next one is read
         self._check_end(end, start)
         if builder is not None:
             yield builder.finish(self.feature_names)
@@ -288,35 +287,34 @@ class Dataset(ABC):
             self.n_rows = end - self.first_row
         elif end < self.first_row + self.n_rows:
             raise ChangedSourceError(
-                self._where, f"it ended after {end - self.first_row} rows and had {self.n_rows}"
+                self._where, f"it had {self.n_rows:,} rows and now has {end - self.first_row:,}"
             )
 
     @property
     def _stop(self) -> int | None:
-        """The number behind that of the last row, if it is known."""
+        """The number of the last row plus one, if known."""
         return None if self.n_rows is None else self.first_row + self.n_rows
 
     def partitions(self, n: int) -> list[Partition]:
-        """Cut the dataset into at most `n` partitions of about equal size.
+        """Split the dataset into at most `n` partitions of about equal size.
 
-        Rows of arrays, memory maps, data frames, tables, ``.npy``, ``.npz`` and HDF5 files are cut anywhere
-        (a compressed member of a ``.npz`` file is unpacked from its beginning for each partition), Parquet
-        between row groups, and the file format of Arrow IPC between record batches. CSV, where a line end
-        may be part of a value, and the stream format of Arrow IPC are cut between files; their rows are
-        counted for this, which reads one column of each file. LazyFrames, Arrow streams and callables are one
-        partition.
+        Arrays, memory maps, data frames, tables, ``.npy``, ``.npz`` and HDF5 files are split at any row (a
+        compressed member of a ``.npz`` file is decompressed from its beginning for each partition), Parquet
+        files between row groups, Arrow IPC files between record batches. CSV files, where a line break may be
+        part of a value, and Arrow IPC streams are split between files; their rows are counted first, which
+        reads one column of each file. LazyFrames, Arrow streams and callables are a single partition.
 
         Parameters
         ----------
         n : int
-            How many partitions there should be.
+            Maximum number of partitions.
 
         Returns
         -------
         list of Partition
-            Partitions in the order of the rows. Each has the number of its first row and of its rows, can be
-            pickled, and is read in any process by ``partition.open().batches(rows)``. It holds the names of
-            its files, or its rows where the dataset is in memory. One may have no rows.
+            Partitions in the order of the rows, each with the number of its first row and its number of rows.
+            A partition can be pickled, and is read in any process by ``partition.open().batches(rows)``. It
+            contains the names of its files, or its rows if the dataset is in memory. It may be empty.
 
         Examples
         --------
@@ -331,16 +329,16 @@ class Dataset(ABC):
         return numbered(self._cut(n))
 
     def _cut(self, n: int) -> list[Partition]:
-        """Partitions, of which not all need to know their rows."""
+        """The partitions; the numbers of their rows may still be unknown."""
         parts = [self._part(start, stop) for start, stop in pairwise(self._edges(n))]
         return [Partition(part, part.first_row, part.n_rows) for part in parts or [self]]
 
     def _edges(self, n: int) -> list[int]:
-        """The numbers of the rows at which partitions begin and end; none if the dataset cannot be cut."""
+        """Row numbers at which partitions begin and end; empty if the dataset cannot be split."""
         return []
 
     def _part(self, start: int, stop: int) -> Dataset:
-        """The same dataset with these rows only."""
+        """The dataset restricted to these rows."""
         part = copy.copy(self)
         part.first_row, part.n_rows, part._is_part = start, stop - start, True
         if self.nbytes is not None and self.n_rows:
@@ -348,7 +346,7 @@ class Dataset(ABC):
         return part
 
     def _count(self) -> int:
-        """The number of rows, found by reading."""
+        """Count the rows by reading them."""
         return sum(piece.rows for piece in self._pieces(COUNTED_ROWS, Span(self.first_row), ()))
 
     def _check_names(self, names: Sequence[str]) -> None:
@@ -358,14 +356,14 @@ class Dataset(ABC):
         known = set(columns)
         missing = [name for name in names if name not in known]
         if missing and not known:
-            raise NamelessColumnsError(self._where, f"a choice of column {missing[0]!r}")
+            raise NamelessColumnsError(self._where, f"select column {missing[0]!r}")
         if missing:
             raise MissingColumnError(missing, self._where, columns)
 
     def select(self, features: Sequence[str]) -> Dataset:
         """Return the same rows with these columns as features, in this order."""
         if isinstance(features, str) or not len(features):
-            raise ParameterError("features", features, "a list with the names of at least one column")
+            raise ParameterError("features", features, "a list of at least one column name")
         self._check_names(features)
         if (twice := first_twice(features)) is not None:
             raise DuplicateColumnError(twice, self._where, "is named twice in features")
@@ -377,9 +375,9 @@ class Dataset(ABC):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         raise DataError(
-            "A dataset is read in batches and cannot be taken as one array, which scikit-learn's tools need "
-            "(GridSearchCV, cross_val_score, train_test_split, pipelines): give them arrays or data frames, "
-            "or fit the forest on the dataset itself and compare by oob_score."
+            "A dataset is read in batches and cannot be converted to an array, as scikit-learn's tools "
+            "require (GridSearchCV, cross_val_score, train_test_split, pipelines): use arrays or data "
+            "frames, or fit the forest on the dataset and compare its oob_score."
         )
 
     def __repr__(self) -> str:
@@ -387,12 +385,12 @@ class Dataset(ABC):
         return "\n".join([f"{self.kind} dataset", *(f"  {word:<9}{printable(text)}" for word, text in lines)])
 
     def _repr_html_(self) -> str:
-        """The same as a table, for notebooks."""
+        """The representation as a table, for notebooks."""
         rows = [[in_html(word), in_html(text)] for word, text in self._facts()]
         return html_table([in_html(f"{self.kind} dataset"), ""], rows)
 
     def _facts(self) -> list[tuple[str, str]]:
-        """What there is to say of the dataset: words, each with its text."""
+        """Properties shown in the representation, as pairs of name and text."""
         names = "" if self.feature_names is None else f": {shortened(self.feature_names)}"
         lines = [
             *self._described(),
@@ -408,7 +406,7 @@ class Dataset(ABC):
 
 
 def shortened(names: Sequence[str], most: int = 6) -> str:
-    """The first names, and the last one if there are more."""
+    """The names, shortened to the first ones and the last one if there are many."""
     if len(names) <= most:
         return ", ".join(names)
     return ", ".join([*names[: most - 1], "...", names[-1]])

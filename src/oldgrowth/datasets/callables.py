@@ -1,4 +1,4 @@
-"""Rows of a callable that returns a fresh iterator of batches for each pass."""
+"""Rows of a callable that returns a new iterator over batches for each pass."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CLASSES = {"b": "bool", "i": "whole", "u": "whole", "f": "float"}
 
 
 class CallableDataset(Dataset):
-    """Batches of a callable, checked against the first; `features` gives names to the columns."""
+    """Batches of a callable, checked against the first one; `features` names the columns."""
 
     kind = "callable"
 
@@ -37,7 +37,7 @@ class CallableDataset(Dataset):
         for name, value in (("target", target), ("weight", weight)):
             if value is not None:
                 raise ParameterError(
-                    name, value, "left out: a callable gives batches of (X, y) or (X, y, weight)"
+                    name, value, "None for a callable, whose batches are (X, y) or (X, y, weight)"
                 )
         self._source = source
         self._first = self._peek()
@@ -59,10 +59,10 @@ class CallableDataset(Dataset):
     def _peek(self) -> Parts:
         iterator = self._iterator()
         if iterator is self._iterator():
-            raise OnceOnlyError("The iterator that the callable returned each time")
+            raise OnceOnlyError("The callable returns the same iterator each time, which")
         for number, batch in self._numbered(iterator):
             return parts_of(number, batch)
-        raise NoDataError("the callable", "its iterator gave no batch")
+        raise NoDataError("The callable", "its iterator yielded no batch")
 
     def _iterator(self) -> Iterator[Any]:
         try:
@@ -90,7 +90,7 @@ class CallableDataset(Dataset):
             x, y, w = parts = parts_of(number, batch)
             self._check_like_first(number, parts)
             if number == 0 and not _begin_alike(parts, self._first):
-                raise ChangedSourceError("The callable", "its first batch holds other rows than before")
+                raise ChangedSourceError("The callable", "its first batch has other rows than before")
             others = {name: x[:, self._places[name]] for name in carry}
             where = f"batch {number} of the callable"
             yield MatrixPiece(at, where, x, self._columns, y, w, ("y", "weight"), others)
@@ -99,13 +99,13 @@ class CallableDataset(Dataset):
     def _check_like_first(self, number: int, parts: Parts) -> None:
         x, first = parts[0], self._first[0]
         if x.shape[1] != first.shape[1]:
-            raise BatchError(number, f"has {x.shape[1]} columns, and batch 0 has {first.shape[1]}")
+            raise BatchError(number, f"has {x.shape[1]} columns, but batch 0 has {first.shape[1]}")
         for name, mine, other in zip(("y", "weight"), parts[1:], self._first[1:], strict=True):
             if (mine is None) != (other is None):
                 raise BatchError(number, f"has {'no ' if mine is None else 'a '}{name}, unlike batch 0")
         y, y_first = parts[1], self._first[1]
         if y is not None and y_first is not None and _class(y) != _class(y_first):
-            raise BatchError(number, f"has labels of type {y.dtype}, and batch 0 has {y_first.dtype}")
+            raise BatchError(number, f"has labels of type {y.dtype}, but batch 0 has {y_first.dtype}")
 
     def _column_names(self) -> Sequence[str]:
         return list(self._places)
@@ -124,20 +124,22 @@ class CallableDataset(Dataset):
 
 
 def parts_of(number: int, batch: Any) -> Parts:
-    """X, labels and weights of a batch, as arrays of the shapes they must have."""
+    """X, labels and weights of a batch as arrays, with their shapes checked."""
     given = batch if isinstance(batch, tuple) else (batch,)
     if not 1 <= len(given) <= 3:
         raise BatchError(number, f"has {len(given)} parts")
     x = np.asarray(given[0])
     if x.ndim != 2 or x.shape[1] == 0 or x.dtype.kind not in "biuf":
-        raise BatchError(number, f"has an X of shape {x.shape} and type {x.dtype}, not rows of numbers")
+        raise BatchError(
+            number, f"has an X of shape {x.shape} and type {x.dtype}, not a 2-D array of numbers"
+        )
     beside: list[npt.NDArray[Any] | None] = [None, None]
     for i, (name, values) in enumerate(zip(("y", "weight"), given[1:], strict=False)):
         if values is None:
             continue
         part = np.asarray(kept_apart(values) if name == "y" else values)
         if part.shape not in ((len(x),), (len(x), 1)):
-            raise BatchError(number, f"has {len(x)} rows in X, but {name} has the shape {part.shape}")
+            raise BatchError(number, f"has {len(x)} rows in X, but {name} has shape {part.shape}")
         beside[i] = part.reshape(len(x))
     if beside[1] is not None and beside[1].dtype.kind not in "biuf":
         raise BatchError(number, f"has weights of type {beside[1].dtype}")
@@ -149,7 +151,7 @@ def _class(labels: npt.NDArray[Any]) -> str:
 
 
 def _begin_alike(some: Parts, others: Parts) -> bool:
-    """Whether the rows that both have are the same; there may be more of them, of another type."""
+    """Whether the common first rows are equal; lengths and types may differ."""
     n = min(len(some[0]), len(others[0]))
     for a, b in zip(some, others, strict=True):
         if a is not None and b is not None:

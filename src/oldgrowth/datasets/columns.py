@@ -1,4 +1,4 @@
-"""Which columns of a table are features, target and weight, and whether their types will do."""
+"""Selects the columns of a table that are features, target and weight, and checks their types."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Columns:
     features: tuple[str, ...]
     target: str | None
     weight: str | None
-    every: bool  # the features are all columns there are
+    every: bool  # whether all columns but target and weight are features
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -40,13 +40,13 @@ class Columns:
 
 
 class AllBut(tuple[str, ...]):
-    """Features: every column but these, target and weight."""
+    """As `features`: all columns except these, target and weight."""
 
 
 def choose_columns(
     schema: pa.Schema, target: object, features: Sequence[str] | None, weight: object, where: str
 ) -> Columns:
-    """Give each column of a table its role; by default all but target and weight are features."""
+    """Assign columns of a table to roles; by default all but target and weight are features."""
     check_names(target, features, weight, where)
     assert target is None or isinstance(target, str)
     assert weight is None or isinstance(weight, str)
@@ -64,11 +64,11 @@ def choose_columns(
 
 
 def check_names(target: object, features: object, weight: object, where: str) -> None:
-    """Refuse roles that are not given by the names of columns."""
+    """Refuse targets, weights and features that are not column names."""
     for name, role in ((target, "target"), (weight, "weight")):
         if isinstance(name, Sized) and not isinstance(name, str):
             raise ParameterError(
-                role, name, f"the name of a column of {where}: add the values to it as a column first"
+                role, name, f"the name of a column of {where} (add the values to it as a column)"
             )
         if name is not None and not isinstance(name, str):
             raise ParameterError(role, name, f"the name of a column of {where}")
@@ -84,7 +84,7 @@ def check_known(schema: pa.Schema, names: Iterable[str], where: str) -> None:
 
 
 def first_twice(names: Iterable[str]) -> str | None:
-    """The first name that occurred before."""
+    """The first name that occurs for the second time."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -99,17 +99,17 @@ def check_unique(schema: pa.Schema, where: str) -> None:
 
 
 def check_columns(schema: pa.Schema, columns: Columns, where: str) -> None:
-    """Refuse columns that are missing, named twice or of a type that their role does not allow."""
+    """Refuse columns that are missing, selected twice or of a type that their role does not allow."""
     if not columns.features:
-        raise NoDataError(where, "no column is left to be a feature")
+        raise NoDataError(where, "no column is left for the features")
     if columns.target is not None and columns.target == columns.weight:
-        raise SameRoleError(columns.target, where, "is named both as target and as weight")
+        raise SameRoleError(columns.target, where, "is both target and weight")
     check_known(schema, columns.used, where)
     if (twice := first_twice(columns.features)) is not None:
         raise DuplicateColumnError(twice, where, "is named twice in features")
     for name in columns.features:
         if name in (columns.target, columns.weight):
-            raise SameRoleError(name, where, "is both a feature and target or weight")
+            raise SameRoleError(name, where, "is a feature, and also target or weight")
     bad = [name for name in columns.features if type_class(schema.field(name).type) not in NUMBERS]
     if bad:
         others = {name: shown_type(schema.field(name)) for name in bad[1:]}
@@ -123,7 +123,7 @@ def check_columns(schema: pa.Schema, columns: Columns, where: str) -> None:
 
 
 def unusable(name: str, what: str) -> pa.Field:
-    """A column that Arrow has no type for; errors say what it holds instead."""
+    """A column without an Arrow type; error messages show `what` as its type."""
     return pa.field(name, pa.binary(), metadata={"holds": what})
 
 
@@ -133,7 +133,7 @@ def shown_type(field: pa.Field) -> str:
 
 
 def check_same(first: pa.Schema, first_file: str, schema: pa.Schema, file: str, columns: Columns) -> None:
-    """Refuse a file whose columns are not those of the first, as far as they are read."""
+    """Refuse a file whose columns, as far as they are used, differ from those of the first file."""
     if schema.equals(first):
         return
     check_unique(schema, file)
@@ -141,14 +141,14 @@ def check_same(first: pa.Schema, first_file: str, schema: pa.Schema, file: str, 
     used = columns.used
     for name in first.names if columns.every else used:
         if name not in known:
-            raise DifferentFilesError(file, name, "is missing; it is in", first_file)
+            raise DifferentFilesError(file, name, "is missing, but is present in", first_file)
     if columns.every:
         for name in known.difference(first.names):
             raise DifferentFilesError(file, name, "is not in", first_file)
     for name in used:
         found, wanted = schema.field(name).type, first.field(name).type
         if not _alike(found, wanted, name == columns.target):
-            raise DifferentFilesError(file, name, f"has the type {found}, but it is {wanted} in", first_file)
+            raise DifferentFilesError(file, name, f"has type {found}, but type {wanted} in", first_file)
 
 
 def _alike(found: pa.DataType, wanted: pa.DataType, exact: bool) -> bool:

@@ -1,4 +1,4 @@
-"""Rows of CSV files, compressed or not; each line is checked against the types of its columns."""
+"""Rows of CSV files, compressed or not. Each value is checked against the type of its column."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from .table_files import FilesDataset
 
 EXTENSIONS = tuple(end + packed for end in (".csv", ".tsv") for packed in ("", ".gz", ".bz2", ".zst"))
 BLOCK_BYTES = 1 << 22
-# Blocks that are read, parsed and converted at a time, beside two for each thread of Arrow's, of which more
-# than so many have nothing to do.
+# Blocks that Arrow reads, parses and converts at the same time, in addition to two per thread. Threads beyond
+# MOST_THREADS are idle.
 BLOCKS_AT_ONCE, MOST_THREADS = 18, 16
-UNPACKED = 8  # times the bytes of a file, at most, that its blocks take in all of these forms
-LINES_BYTES = 1 << 16  # of a file, that tell how long its lines are
-ROWS_VARY = 1.2  # times as many rows as the first lines suggest
+UNPACKED = 8  # maximum ratio of memory for all blocks of a small file to its size
+LINES_BYTES = 1 << 16  # bytes of a file from which the length of its lines is estimated
+ROWS_VARY = 1.2  # safety factor for the number of rows estimated from the first lines
 ROW = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
-MOST_EXPLAINED = 20  # columns of text whose first text is looked for: each takes a pass over the file
+MOST_EXPLAINED = 20  # text columns in which the first non-number is searched: each takes a pass over the file
 COLUMN = re.compile(r"In CSV column #(\d+): ")
 VALUE = re.compile(r"CSV conversion error to (.*?): invalid value '(.*)'", re.DOTALL)
 COMMA = re.compile(r"\s*[-+]?\d*,\d+(?:[eE][-+]?\d+)?\s*")
@@ -52,7 +52,7 @@ WIDTH = re.compile(r"Expected (\d+) columns?, got (\d+)(?:: )?(.*)", re.DOTALL)
 
 
 class CSVDataset(FilesDataset):
-    """Rows of CSV files; features are read as float64, whatever their first lines look like."""
+    """Rows of CSV files. Features are read as float64, even if their first values are whole numbers."""
 
     kind = "CSV"
 
@@ -62,9 +62,9 @@ class CSVDataset(FilesDataset):
         self._options = CSVOptions(**options)
         self._parsing = self._options.parsing(".tsv" in files[0].path.lower()[-9:])
         self._codecs: dict[str, str | None] = {}
-        self._line_bytes = math.inf  # of the first lines, in the file where they are shortest
+        self._line_bytes = math.inf  # mean length of the first lines, in the file where it is smallest
         self._headers: dict[str, list[str]] = {}
-        if self._options.header is False:  # columns are then called by their numbers
+        if self._options.header is False:  # columns are named by their numbers
             target, weight = _numbered(target), _numbered(weight)
             features = features if isinstance(features, AllBut) else _numbered(features)
         check_names(target, features, weight, files[0].path)
@@ -85,14 +85,14 @@ class CSVDataset(FilesDataset):
 
     @property
     def expected_rows(self) -> int | None:
-        """As many as there would be if all lines were as short as the first ones, or somewhat shorter."""
+        """An estimate from the length of the first lines, with some margin."""
         if self.n_rows is not None or self.nbytes is None or any(self._codecs.values()):
             return self.n_rows
         return int(ROWS_VARY * self.nbytes / self._line_bytes)
 
     @property
     def reading_bytes(self) -> int:
-        """Blocks of a file in all the forms that they take, or all of a small one."""
+        """Blocks of a file in all stages of reading, or the whole of a small file."""
         blocks = BLOCKS_AT_ONCE + 2 * min(pa.cpu_count(), MOST_THREADS)
         packed = any(self._codecs.values())
         return blocks * BLOCK_BYTES if packed else min(blocks * BLOCK_BYTES, UNPACKED * (self.nbytes or 0))
@@ -109,7 +109,7 @@ class CSVDataset(FilesDataset):
         return pa.schema([pa.field(field.name, self._type(field)) for field in schema]), None
 
     def _sniff(self, file: SourceFile) -> None:
-        """Find out how a file is compressed, and refuse by its first bytes what is not text as expected."""
+        """Detect the compression of a file, and refuse it if its first bytes are not text as expected."""
         self._codecs[file.path] = codec_of(file)
         with file.watched(self.kind), closing(self._stream(file)) as stream:
             lines = bytes(stream.read(LINES_BYTES))
@@ -123,36 +123,36 @@ class CSVDataset(FilesDataset):
                 self._headers[file.path] = [str(i) for i in range(len(reader.schema))]
 
     def _check_header(self, file: SourceFile, names: list[str]) -> None:
-        """Refuse a first line that is read as a header and does not look like one."""
+        """Refuse a header that does not look like one."""
         options = self._options
         if options.delimiter is None and len(names) == 1:
             other = next((mark for mark in ";\t|" if mark in names[0]), None)
             if other is not None:
                 raise HeaderError(
                     file.path,
-                    f"is one name, {names[0]!r}: if {other!r} separates columns",
+                    f"is a single name, {names[0]!r}: if {other!r} separates columns",
                     "delimiter",
                     other,
                 )
         counted = names == [str(i) for i in range(len(names))]
         if options.header is None and not counted and all(map(_is_number, names)):
             raise HeaderError(
-                file.path, "holds numbers, not the names of columns: if it is a row", "header", False
+                file.path, "contains numbers, not column names: if it is a row", "header", False
             )
 
     def _type(self, field: pa.Field) -> pa.DataType:
-        """A decimal point may come only later in the file, and the first values may all be missing."""
+        """The type to read a column as: the first values may be missing, or whole by chance."""
         if field.name in self._options.types:
             return self._options.types[field.name]
         kind = type_class(field.type)
         if pa.types.is_binary(field.type):
-            return pa.string()  # of another encoding, which is said when the column is read
+            return pa.string()  # in another encoding: an error when the column is read
         if field.name == self._asked[0]:
             return pa.string() if kind in ("other", "null") else field.type
         return pa.float64() if kind in ("whole", "null") else field.type
 
     def _features_of(self, names: list[str]) -> list[str]:
-        """Which of these columns are features whose types nobody gave."""
+        """Those of these columns that are features without a given type."""
         target, weight, features = self._asked
         others = {target, weight, *self._options.types}
         if isinstance(features, AllBut):
@@ -162,21 +162,21 @@ class CSVDataset(FilesDataset):
         return [name for name in names if name not in others]
 
     def _record(self, file: SourceFile, number: int) -> tuple[int, list[str]]:
-        """The number of the first line of a record of a file, counted from 1, and its values."""
+        """The first line, counted from 1, and the values of a record of a file."""
         delimiter = self._parsing.delimiter
         with closing(self._stream(file)) as stream:
             found = records(stream, self._options.encoding, delimiter)
             return next(islice(found, number - 1, None), (number, []))
 
     def _check_numbers(self, file: SourceFile, name: str) -> None:
-        """A column that begins with a number is one of numbers: name the line that is none, not the type."""
+        """Report the first line that is not a number in a column that starts with a number."""
         try:
             self._explain(file, {name: pa.float64()}, pa.ArrowInvalid(""))
         except BadValueError as error:
             if error.line > self._record(file, 2 if self._has_header else 1)[0]:
                 raise
         except pa.ArrowInvalid:
-            pass  # the value is not in the first block, which is what types are guessed from
+            pass  # the value is not in the first block, from which types are inferred
 
     def _read(
         self, file: SourceFile, names: list[str], rows: int, span: Span
@@ -192,10 +192,10 @@ class CSVDataset(FilesDataset):
                 yield at, batch
                 at += batch.num_rows
             if not reader.seen:
-                raise UnclosedQuoteError(file.path, f"ends inside of a value in quotes, in row {at - 1}")
+                raise UnclosedQuoteError(file.path, f"ends inside a quoted value, in row {at - 1}")
 
     def _may_be_odd(self, types: dict[str, pa.DataType]) -> bool:
-        """Whether labels are read as numbers without having been asked for."""
+        """Whether labels are read as numbers although no type was given."""
         return (
             self.target in types
             and self.target not in self._options.types
@@ -242,7 +242,7 @@ class CSVDataset(FilesDataset):
             self._explain(file, types, error)
 
     def _explain(self, file: SourceFile, types: dict[str, pa.DataType], error: pa.ArrowInvalid) -> NoReturn:
-        """Find the line of an error: only one thread alone counts lines, so read once more with one."""
+        """Find the line of an error by reading again with one thread: with several, Arrow counts no lines."""
         try:
             with self._opened(file, types, list(types), threads=False) as reader:
                 for _ in reader:
@@ -252,7 +252,7 @@ class CSVDataset(FilesDataset):
         except UnicodeDecodeError as counted:
             raise EncodingError(file.path, _not_in(self._options.encoding)) from counted
         if "straddling" in str(error):
-            what = f"has a line, or a value in quotes, of more than {BLOCK_BYTES >> 20} MB"
+            what = f"has a line, or a quoted value, of more than {BLOCK_BYTES >> 20} MB"
             raise UnclosedQuoteError(file.path, what) from error
         row, column = ROW.search(str(error)), COLUMN.search(str(error))
         if row is None:
@@ -272,14 +272,14 @@ class CSVDataset(FilesDataset):
         raise BadValueError(file.path, line, name, f"{value[2]!r} is not {_type_words(value[1])}") from error
 
     def _explain_width(self, file: SourceFile, number: int, what: str, error: pa.ArrowInvalid) -> NoReturn:
-        """A record with too few or too many values."""
+        """Raise the error for a record with too few or too many values."""
         width = WIDTH.search(what)
         if width is None:
             raise error
         wanted, got = int(width[1]), int(width[2])
         line, _ = self._record(file, number)
         if self._options.names is not None and number == 1:
-            each = f"{counted(got, 'name')}, one for each value in line {line} of {file.path}"
+            each = f"{counted(got, 'name')}, one for each value of line {line} of {file.path}"
             raise ParameterError("header", self._options.names, f"a list of {each}") from error
         if wanted == 1 and self._has_header:
             self._check_header(file, self._record(file, 1)[1])
@@ -288,7 +288,7 @@ class CSVDataset(FilesDataset):
 
     def _name(self, file: SourceFile, number: int) -> str:
         names = self._options.names or self._headers.get(file.path)
-        if names is None:  # it was not opened yet
+        if names is None:  # the file was not opened yet
             names = self._record(file, 1)[1]
         return names[number] if number < len(names) else f"number {number}"
 
@@ -297,15 +297,15 @@ _TYPE_WORDS = {"double": "a number", "float": "a number", "bool": "true or false
 
 
 def _type_words(kind: str) -> str:
-    return _TYPE_WORDS.get(kind, f"a whole number ({kind})" if "int" in kind else f"of the type {kind}")
+    return _TYPE_WORDS.get(kind, f"a whole number ({kind})" if "int" in kind else f"of type {kind}")
 
 
 def _not_in(encoding: str | None) -> str:
-    return f"holds bytes that are not text in {'UTF-8' if encoding is None else encoding}"
+    return f"contains bytes that are not valid {'UTF-8' if encoding is None else encoding}"
 
 
 def _numbered(columns: Any) -> Any:
-    """Numbers of columns as the names that they have in files without a header."""
+    """The names of columns in files without a header, from their numbers."""
     if isinstance(columns, list):
         return [_numbered(column) for column in columns]
     return str(columns) if isinstance(columns, int) and columns >= 0 else columns

@@ -1,11 +1,10 @@
-"""Reads a CSV file with Arrow, finds out whether it ends inside of a quoted value, and ends with its threads.
+"""Reads CSV files with Arrow, detects files that end inside a quoted value, and stops Arrow's threads.
 
-All rows behind a quote that is never closed would be missing. So a line is put behind the file that has more
-values than the first line. The reader reports such a line; when it does not, the line has become a part of a
-value.
+All rows after an unclosed quote would be lost. So a line with more values than the first line is appended to
+the file. The reader reports it as invalid; if it does not, the line has become part of a quoted value.
 
-Arrow reads ahead in threads of its own, which call Python for each block. One that did so while its reader
-is dropped would wait for Python without end, and while the interpreter exits it would abort the process.
+Arrow reads ahead in its own threads, which call Python for each block. A thread that does so while its reader
+is being destroyed would deadlock; while the interpreter exits, it would abort the process.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 _MARK = b"\x02end of the file\x02"
-_MORE = 7  # values than the first line has, at the least
-# Seconds that a thread of Arrow's has to finish the block it reads, and between two looks.
+_MORE = 7  # how many values the appended line has more than the first line, at least
+# Maximum time to wait for Arrow's threads to finish their blocks, and the interval of polling.
 _MOST_SECONDS, _LOOK_SECONDS = 10.0, 0.001
 
 
 class MarkedReader:
-    """The batches of a stream of text in UTF-8 with the mark behind it; nothing stays nothing.
+    """Batches of a stream of UTF-8 text with the mark appended; an empty stream stays empty.
 
-    When it is closed, no thread of Arrow's has anything of it any more.
+    After `close`, no thread of Arrow uses it.
     """
 
     def __init__(
@@ -43,15 +42,15 @@ class MarkedReader:
         self._parsing = parsing
         self._options = {"read_options": reading, "convert_options": converting}
         self._reader: pa_csv.CSVStreamingReader | None = None
-        self._values = 0  # of the mark, as soon as there is a first line
+        self._values = 0  # number of values of the mark, known after the first line
         self._rest = b""
         self.seen = False  # whether the mark was reported
         self._closed = False
         self._lock = threading.Lock()
-        self._lent: list[weakref.ref[Any]] = []  # to Arrow, by which it calls or reads Python objects
+        self._lent: list[weakref.ref[Any]] = []  # Python objects that Arrow's threads may use
 
     def open(self) -> None:
-        """Begin to read; what is lent is in no variable, which the traceback of an error would keep."""
+        """Start reading. Lent objects are not kept in variables, which tracebacks would keep alive."""
         _OPEN.add(self)
         self._reader = pa_csv.open_csv(**self._lend(), **self._options)
 
@@ -79,10 +78,10 @@ class MarkedReader:
             yield batch
 
     def close(self) -> None:
-        """Read no further, and wait until Arrow has given everything back."""
+        """Stop reading, and wait until Arrow has released all lent objects."""
         self._closed = True
         if self._reader is not None:
-            # Dropped while Python can run: whoever drops it waits for the thread that reads ahead.
+            # Closed without the GIL: destroying the reader waits for the thread that reads ahead.
             last = pa.RecordBatchReader.from_stream(self._reader)
             self._reader = None
             last.close()
@@ -94,7 +93,7 @@ class MarkedReader:
         _OPEN.discard(self)
 
     def read(self, size: int) -> memoryview:
-        """The next bytes, for Arrow."""
+        """Return the next bytes; called by Arrow."""
         with self._lock:
             block = memoryview(b"" if self._closed else self._read(size))
         self._lent = [lent for lent in self._lent if lent() is not None]
@@ -114,7 +113,7 @@ class MarkedReader:
         return data
 
     def on_invalid_row(self, row: Any) -> str:
-        """pyarrow's handler of rows with another number of values than the header."""
+        """Handle a row with another number of values than the header; called by pyarrow."""
         if row.actual_columns != self._values or not row.text.startswith(_MARK.decode()):
             return "error"
         self.seen = True
@@ -122,7 +121,7 @@ class MarkedReader:
 
 
 class _Source:
-    """What Arrow calls, and nobody else keeps."""
+    """The file object that Arrow reads; only Arrow keeps a reference to it."""
 
     closed = False
 
@@ -131,7 +130,7 @@ class _Source:
 
     def read(self, size: int = -1) -> memoryview:
         owner = self._owner
-        del self  # which the traceback of an error would keep
+        del self  # a traceback would keep it alive
         return owner.read(size)
 
     def on_invalid_row(self, row: Any) -> str:
@@ -141,7 +140,7 @@ class _Source:
         return True
 
     def close(self) -> None:
-        """The stream is closed by its owner."""
+        """Do nothing: the owner closes the stream."""
 
 
 _OPEN: weakref.WeakSet[MarkedReader] = weakref.WeakSet()
@@ -149,6 +148,6 @@ _OPEN: weakref.WeakSet[MarkedReader] = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """Close what somebody began to read, before threads that need Python are ended without a word."""
+    """Close readers that are still open, before the interpreter ends threads that need Python."""
     for reader in list(_OPEN):
         reader.close()

@@ -1,4 +1,4 @@
-"""How CSV files are written: the options of `open_dataset` for them, checked."""
+"""The options of `open_dataset` for CSV files, with their checks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ NAMES = ("delimiter", "missing", "types", "header", "decimal", "encoding")
 
 @dataclass(frozen=True)
 class CSVOptions:
-    """As they were given; None is what the file looks like, or pyarrow's default."""
+    """Options of a CSV source; None means detected from the file, or pyarrow's default."""
 
     delimiter: str | None = None
-    missing: Any = None  # a text or texts
-    types: Any = None  # Arrow types by the names of columns
-    header: Any = None  # whether the first line is one, or the names of the columns of files without one
+    missing: Any = None  # text or texts that mark missing values
+    types: Any = None  # Arrow types by column name
+    header: Any = None  # whether the first line is a header, or the column names of files without one
     decimal: str | None = None
     encoding: str | None = None
 
@@ -31,15 +31,17 @@ class CSVOptions:
         for name in ("delimiter", "decimal"):
             given = getattr(self, name)
             if given is not None and not (isinstance(given, str) and len(given) == 1 and given.isascii()):
-                raise ParameterError(name, given, "a single character, of ASCII")
+                raise ParameterError(name, given, "a single ASCII character")
         if self.delimiter is not None and self.delimiter in '\r\n\0"':
             raise ParameterError(
-                "delimiter", self.delimiter, "another character than a quote, NUL or the end of a line"
+                "delimiter", self.delimiter, "a character other than a quote, NUL or a line ending"
             )
         if self.decimal is not None and self.decimal not in ".,":
             raise ParameterError("decimal", self.decimal, "a point or a comma")
         if self.encoding is not None and not _is_encoding(self.encoding):
-            raise ParameterError("encoding", self.encoding, "the name of one, as utf-16 or latin-1")
+            raise ParameterError(
+                "encoding", self.encoding, "the name of an encoding, such as utf-16 or latin-1"
+            )
         if self.missing is not None:
             object.__setattr__(self, "missing", _texts(self.missing))
         object.__setattr__(self, "types", _types(self.types))
@@ -48,14 +50,14 @@ class CSVOptions:
 
     @property
     def names(self) -> list[str] | None:
-        """Of the columns of files without a header, if they are given."""
+        """The given column names of files without a header."""
         return self.header if isinstance(self.header, list) else None
 
     def parsing(self, tabs: bool) -> pa_csv.ParseOptions:
         delimiter = self.delimiter or ("\t" if tabs else ",")
         if delimiter == self.decimal:
             raise ParameterError(
-                "decimal", self.decimal, lambda say: f"another character than {say('delimiter', delimiter)}"
+                "decimal", self.decimal, lambda say: f"different from {say('delimiter', delimiter)}"
             )
         return pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
 
@@ -70,11 +72,11 @@ class CSVOptions:
 
 
 def _texts(missing: Any) -> list[str]:
-    """The texts of missing values; one alone need not be in a list."""
+    """The texts that mark missing values, as a list."""
     texts = [missing] if isinstance(missing, str) else missing
     known = isinstance(texts, Collection) and not isinstance(texts, bytes | Mapping)
     if not known or not all(isinstance(text, str) for text in texts):
-        raise ParameterError("missing", missing, "a text such as '-9', or a list of them")
+        raise ParameterError("missing", missing, "a string such as '-9', or a list of strings")
     return list(texts)
 
 
@@ -82,7 +84,7 @@ def _types(types: Any) -> dict[str, pa.DataType]:
     if types is None:
         return {}
     if not isinstance(types, Mapping) or not all(isinstance(name, str) for name in types):
-        raise ParameterError("types", types, "a dict with the type of each column that it names")
+        raise ParameterError("types", types, "a dict of column names and types")
     return {name: _arrow_type(kind) for name, kind in types.items()}
 
 
@@ -92,17 +94,15 @@ def _arrow_type(kind: Any) -> pa.DataType:
     try:
         return pa.type_for_alias(str(kind))
     except ValueError as error:
-        raise ParameterError(
-            "types", kind, "names of Arrow types such as float64, int64, bool or string"
-        ) from error
+        raise ParameterError("types", kind, "Arrow types such as float64, int64, bool or string") from error
 
 
 def _names(header: Any) -> list[str]:
     listed = list(header) if isinstance(header, Collection) and not isinstance(header, str | bytes) else []
     if not listed or not all(isinstance(name, str) for name in listed):
-        raise ParameterError("header", header, "True, False, or a list with the name of each column")
+        raise ParameterError("header", header, "True, False, or a list of column names")
     if (twice := first_twice(listed)) is not None:
-        raise ParameterError("header", header, f"a list of different names, and {twice!r} occurs twice")
+        raise ParameterError("header", header, f"a list of distinct names, but {twice!r} occurs twice")
     return listed
 
 

@@ -1,4 +1,4 @@
-"""Files of a source: found by path, directory, glob, list or URL, and watched for changes."""
+"""Finds the files of a path, directory, glob, list or URL, and detects changes to them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ..errors import ChangedSourceError, DamagedFileError, MissingExtraError, No
 from ..system.resource_limits import limit_error
 from .walking import Chosen, check_regular, match, partition_of, split_glob, walk
 
-# What readers of files raise; a RuntimeError is that of zipfile and h5py for damaged structures, an error of
-# decoding that of pyarrow for damaged names.
+# Errors that file readers raise: zipfile and h5py raise RuntimeError for damaged structures, pyarrow raises
+# UnicodeDecodeError for damaged names.
 READ_ERRORS = (
     *(OSError, EOFError, RuntimeError, UnicodeDecodeError),
     *(pa.ArrowException, zipfile.BadZipFile, zlib.error),
@@ -29,12 +29,12 @@ READ_ERRORS = (
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file as it was when it was found; `partition` holds the key=value parts of its path."""
+    """A file with its size and time when it was found; `partition` has the key=value parts of its path."""
 
     path: str
     system: Any = None  # fsspec file system, None for a local file
     size: int = 0
-    stamp: int | str = 0  # mtime in ns; what the file system gives for it elsewhere
+    stamp: int | str = 0  # mtime in ns; for remote files whatever the file system provides
     partition: dict[str, str | None] = field(default_factory=dict)
 
     def open(self) -> BinaryIO:
@@ -44,7 +44,7 @@ class SourceFile:
         return opened
 
     def open_arrow(self) -> pa.NativeFile:
-        # Not memory-mapped: a file that is cut while it is mapped would kill the process.
+        # Not memory-mapped: truncating a mapped file would kill the process.
         if self.system is None:
             return pa.OSFile(self.path)
         return pa.PythonFile(self.system.open(self.path, "rb"), mode="r")
@@ -53,15 +53,15 @@ class SourceFile:
         try:
             now = stamp_of(self.path, self.system)
         except FileNotFoundError as error:
-            raise ChangedSourceError(self.path, "the file is gone") from error
+            raise ChangedSourceError(self.path, "the file was removed") from error
         if now[0] != self.size:
-            raise ChangedSourceError(self.path, f"its size was {self.size} bytes and is {now[0]}")
+            raise ChangedSourceError(self.path, f"its size was {self.size:,} bytes and is now {now[0]:,}")
         if now[1] != self.stamp:
-            raise ChangedSourceError(self.path, "it was written to")
+            raise ChangedSourceError(self.path, "it was modified")
 
     @contextmanager
     def watched(self, kind: str) -> Iterator[None]:
-        """Read inside: a change before or after it is an error, and so is any fault of the file."""
+        """Raise an error if the file changes or fails inside the context."""
         self.check_unchanged()
         with self.blamed(kind):
             yield
@@ -69,13 +69,15 @@ class SourceFile:
 
     @contextmanager
     def blamed(self, kind: str) -> Iterator[None]:
-        """What fails inside is the fault of this file."""
+        """Turn read errors inside the context into errors that name this file."""
         try:
             yield
         except READ_ERRORS as error:
             if (limit := limit_error(error)) is not None:
                 raise limit from error
-            if isinstance(error, OSError) and error.errno is not None:  # not a word of the contents
+            if (
+                isinstance(error, OSError) and error.errno is not None
+            ):  # an error of the system, not of the contents
                 raise UnreadableFileError(self.path, error) from error
             self.check_unchanged()
             raise DamagedFileError(self.path, kind, error) from error
@@ -87,7 +89,7 @@ class SourceFile:
 
 
 def stamp_of(path: str, system: Any) -> tuple[int, int | str]:
-    """Size of a file and the time of its last change."""
+    """The size of a file and the time of its last change."""
     if system is None:
         status = os.stat(path)
         return status.st_size, status.st_mtime_ns
@@ -100,10 +102,10 @@ def stamp_of(path: str, system: Any) -> tuple[int, int | str]:
 
 
 def find_files(source: str | Path | Sequence[str | Path], extensions: Sequence[str]) -> list[SourceFile]:
-    """Find the files of a path, directory, glob, URL or list; those of directories and globs sorted by path.
+    """Find the files of a path, directory, glob, URL or list; in directories and globs, sorted by path.
 
-    In a directory, names that begin with a dot or an underscore and names without one of the extensions
-    are passed over, with a word if they may be data.
+    In a directory, names that start with a dot or an underscore and names without one of the extensions
+    are skipped, with a warning if they may be data.
     """
     if isinstance(source, (str, Path)):
         return _find(str(source), extensions)
@@ -137,7 +139,7 @@ def _find(path: str, extensions: Sequence[str]) -> list[SourceFile]:
 
 
 def _find_local(path: str, extensions: Sequence[str]) -> tuple[str, list[str]]:
-    """The directory that was named, and the files in it."""
+    """The root directory of a path, and the files below it."""
     if os.path.isdir(path):
         root = path.rstrip("/") or "/"
         chosen = Chosen(root, extensions)
@@ -157,7 +159,7 @@ def _find_remote(path: str, system: Any, extensions: Sequence[str]) -> tuple[str
     if system.isdir(path):
         root = path.rstrip("/")
         chosen = Chosen(root, extensions)
-        # The general search of fsspec passes over what it cannot list, unless told not to.
+        # The generic find of fsspec ignores directories that it cannot list, unless told otherwise.
         general = type(system).find is _fsspec().AbstractFileSystem.find
         names = system.find(root, on_error="raise") if general else system.find(root)
         found = [name for name in names if chosen.is_data(name)]
@@ -187,12 +189,12 @@ def _remote(path: str) -> tuple[Any, str]:
 
 
 def seen_now(path: str, system: Any = None) -> SourceFile:
-    """A file with its size and time."""
+    """A file with its current size and time."""
     size, stamp = stamp_of(path, system)
     return SourceFile(path, system, size, stamp)
 
 
 def _with_partition(file: SourceFile, inner: str) -> SourceFile:
-    """The file with the key=value directories of this part of its path."""
+    """The file with the key=value directories of a part of its path added."""
     partition = {**file.partition, **partition_of(inner)}
     return SourceFile(file.path, file.system, file.size, file.stamp, partition)

@@ -21,7 +21,7 @@ from .table import TableDataset, TablePiece
 
 SAMPLED_ROWS = 4096
 SLICE_VALUES = 1 << 21
-INFERRED_ROWS = 1000  # of an object column that nobody asked for
+INFERRED_ROWS = 1000  # rows from which the type of an unused object column is inferred
 
 
 class FrameDataset(TableDataset):
@@ -37,15 +37,15 @@ class FrameDataset(TableDataset):
 
     @abstractmethod
     def _slice(self, names: list[str], start: int, rows: int) -> pa.Table:
-        """These columns of some rows."""
+        """Return these columns of a range of rows."""
 
     @abstractmethod
     def _take(self, names: list[str], rows: npt.NDArray[np.intp]) -> pa.Table:
-        """These columns of the rows with these numbers."""
+        """Return these columns of the rows with these numbers."""
 
     @abstractmethod
     def _length(self) -> int:
-        """The number of rows now."""
+        """Return the current number of rows."""
 
     def _tables(
         self, names: tuple[str, ...], rows: int, span: Span
@@ -150,7 +150,7 @@ class PolarsDataset(FrameDataset):
 
 
 def with_decimals(frame: Any) -> Any:
-    """A polars frame, lazy or not, with whole numbers of 128 bits as decimals, which Arrow has."""
+    """A polars frame, lazy or not, with 128-bit integers, which Arrow lacks, cast to decimals."""
     wide = [name for name, dtype in frame.collect_schema().items() if str(dtype) in ("Int128", "UInt128")]
     if not wide:
         return frame
@@ -159,25 +159,27 @@ def with_decimals(frame: Any) -> Any:
     try:
         return frame.with_columns(pl.col(wide).cast(pl.Decimal(38, 0)))
     except pl.exceptions.PolarsError as error:
-        raise DataError(f"Columns {listed(wide)} hold numbers of more than 38 digits: cast them.") from error
+        raise DataError(
+            f"Columns {listed(wide)} contain numbers of more than 38 digits: cast them to floats."
+        ) from error
 
 
 def polars_schema(empty: Any) -> pa.Schema:
-    """The Arrow types of the columns of a polars frame without rows; one may have none."""
+    """The Arrow types of the columns of an empty polars frame; columns without one are unusable."""
     fields = []
     for column in empty.iter_columns():
-        if str(column.dtype) == "Object":  # addresses, for Arrow
+        if str(column.dtype) == "Object":  # Arrow would get addresses
             fields.append(unusable(column.name, "Object of polars"))
             continue
         try:
             fields.append(pa.field(column.name, column.to_arrow().type))
-        except Exception:  # noqa: BLE001 - errors of polars and panics of its engine: the type is not Arrow's
+        except Exception:  # noqa: BLE001 - errors or panics of polars: the type has no Arrow equivalent
             fields.append(unusable(column.name, str(column.dtype)))
     return pa.schema(fields)
 
 
 class PandasDataset(FrameDataset):
-    """A pandas data frame; the index is no column, and names that are not text become text."""
+    """A pandas data frame; the index is not a column, and column names are converted to text."""
 
     kind = "pandas DataFrame"
 
@@ -187,7 +189,7 @@ class PandasDataset(FrameDataset):
         check_unique(pa.schema([(name, pa.null()) for name in names]), self._where)
         self._places = {name: i for i, name in enumerate(names)}
         used = set(names) if features is None else {*features, target, weight}
-        known: dict[Any, pa.DataType] = {}  # types by pandas types, which tell all but those of objects
+        known: dict[Any, pa.DataType] = {}  # Arrow types by pandas types, except for objects
         fields = []
         for name, dtype in zip(names, frame.dtypes, strict=True):
             if dtype in known:
@@ -202,7 +204,7 @@ class PandasDataset(FrameDataset):
         )
 
     def _infer(self, name: str, used: bool) -> pa.Field:
-        """Only the values of an object column tell its type."""
+        """Infer the Arrow type of a column; for an object column, from its values."""
         column = self._frame.iloc[:, self._places[name]]
         if column.dtype != object:
             column = column.iloc[:0]
@@ -224,7 +226,7 @@ class PandasDataset(FrameDataset):
     def _converted(self, names: list[str], rows: Any) -> pa.Table:
         frame = self._frame.iloc[rows]
         used = set(self._columns.used)
-        by_type: dict[Any, list[str]] = {}  # numbers of one type are taken at once: columns may be many
+        by_type: dict[Any, list[str]] = {}  # numeric columns are converted together: there may be many
         arrays: dict[str, pa.Array] = dict.fromkeys(names)
         dtypes = self._frame.dtypes.to_numpy()
         for name in names:
@@ -237,7 +239,7 @@ class PandasDataset(FrameDataset):
             arrays[name] = pa.array(column, type=kind, from_pandas=True)
         for alike in by_type.values():
             values = frame.iloc[:, [self._places[name] for name in alike]].to_numpy()
-            # NaN stays as it is in numbers: it is missing either way, and finding it costs a pass.
+            # NaN is not converted to null: both mean missing, and finding it takes a pass.
             for name, column in zip(alike, np.asfortranarray(values).T, strict=True):
                 arrays[name] = pa.array(column)
         return pa.table(arrays)

@@ -1,4 +1,4 @@
-"""Rows of HDF5 files: a matrix X with labels beside it, or one dataset for each column."""
+"""Rows of HDF5 files: a matrix X with separate labels, or one dataset for each column."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .table import TableDataset
 
 EXTENSIONS = (".h5", ".hdf5", ".he5")
 SLICE_VALUES = 1 << 21
-CACHE_BYTES = 1 << 20  # that HDF5 keeps of each dataset
+CACHE_BYTES = 1 << 20  # HDF5's chunk cache for each dataset
 
 
 class H5Rows:
@@ -48,7 +48,7 @@ class H5Rows:
         self._source = source
         self._path = path
         self.shape = source.shapes[path]
-        self.reading_bytes = 2 * source.chunk_bytes.get(path, 0)  # packed and unpacked, or copied
+        self.reading_bytes = 2 * source.chunk_bytes.get(path, 0)  # compressed and decompressed, or copied
         self.dtype = np.dtype(object) if is_text(source.types[path]) else source.types[path]
 
     @property
@@ -66,7 +66,7 @@ class H5Rows:
 
 
 class HDF5Columns(TableDataset):
-    """An HDF5 file in which each column is a dataset of one dimension."""
+    """An HDF5 file in which each column is a one-dimensional dataset."""
 
     kind = "HDF5"
 
@@ -127,7 +127,7 @@ class HDF5Columns(TableDataset):
 def open_hdf5(
     files: list[SourceFile], target: Any, features: Any, weight: Any, external_files: bool = False
 ) -> Dataset:
-    """Open an HDF5 file; `features` is the path of X, or a list of the columns."""
+    """Open an HDF5 file; `features` is the path of X, or a list of columns."""
     source = HDF5Source(single(files), flag("external_files", external_files))
     file, shapes = source.file, source.shapes
     features = member_of(features, [name for name, shape in shapes.items() if len(shape) == 2])
@@ -165,7 +165,7 @@ def open_hdf5(
 
 
 def _asked(target: Any, weight: Any, features: Any, source: HDF5Source) -> list[str]:
-    """The names of datasets that will be read, also of those that are links; by default X and y, or all."""
+    """The names of datasets to read, including links; by default X and y, or all."""
     left_out = features if isinstance(features, AllBut) else ()
     if features is None or isinstance(features, AllBut):
         every = {*source.shapes, *source.links.broken}
@@ -177,7 +177,7 @@ def _asked(target: Any, weight: Any, features: Any, source: HDF5Source) -> list[
 
 
 def _check_left_out(source: HDF5Source, named: set[Any]) -> None:
-    """Refuse to take single columns for the features where there is a matrix beside them."""
+    """Refuse to use single columns as features if the file also has a matrix."""
     for name, shape in source.shapes.items():
         if len(shape) > 1 and name not in named:
             raise NoMemberError(
@@ -186,14 +186,14 @@ def _check_left_out(source: HDF5Source, named: set[Any]) -> None:
     scalars = [name for name, shape in source.shapes.items() if not shape and name not in named]
     if scalars:
         warn(
-            f"Left out of {source.file.path}: {listed(scalars, 5)}. What has no rows is not read.",
+            f"Skipped in {source.file.path}: {listed(scalars, 5)}. Datasets without rows are not read.",
             UserWarning,
             stacklevel=5,
         )
 
 
 class HDF5Source:
-    """An HDF5 file and what is in it; values that are in other files are read only if that is allowed."""
+    """An HDF5 file and its datasets; values in other files are read only if allowed."""
 
     def __init__(self, file: SourceFile, external_files: bool) -> None:
         self.file = file
@@ -201,7 +201,7 @@ class HDF5Source:
         self.links = Links(file, external_files)
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.types: dict[str, np.dtype[Any]] = {}
-        self.chunk_bytes: dict[str, int] = {}  # of those that are stored in chunks, which are read whole
+        self.chunk_bytes: dict[str, int] = {}  # of chunked datasets; a chunk is read whole
         self._elsewhere: set[str] = set()
         self._others: dict[str, SourceFile] = {}
         with self.opened() as h5:
@@ -210,7 +210,7 @@ class HDF5Source:
             raise NoDataError(file.path, "it has no datasets")
 
     def _look(self, h5: Any) -> None:
-        """By the functions below h5py's objects, which take long to make when there are many columns."""
+        """List the datasets by the low-level API: creating h5py's objects is slow with many columns."""
         import h5py
 
         for name, found in self.links.datasets(h5.id):
@@ -228,13 +228,13 @@ class HDF5Source:
         return H5Rows(self, path)
 
     def check_links(self, paths: Iterable[str]) -> None:
-        """Refuse names that are links which lead nowhere, or to another file without leave."""
+        """Refuse broken links, and links to other files unless allowed."""
         for path in paths:
             if path in self.links.broken:
                 raise self.links.broken[path]
 
     def check(self, paths: Iterable[str]) -> None:
-        """Refuse datasets whose values are not all there, or must not be read."""
+        """Refuse datasets whose values are incomplete, or in other files without permission."""
         outside = {*self._elsewhere, *self.links.elsewhere}.intersection(paths)
         if outside:
             with self.opened() as h5:
@@ -256,7 +256,7 @@ class HDF5Source:
 
     @property
     def files(self) -> list[SourceFile]:
-        """The file, and others that values of datasets in use are in."""
+        """The file itself and other files with values of the datasets in use."""
         return [self.file, *self._others.values()]
 
     @contextmanager
@@ -272,7 +272,7 @@ class HDF5Source:
                 yield stack.enter_context(h5py.File(source, "r"))
                 for other in self._others.values():
                     other.check_unchanged()
-            except KeyError as error:  # names are checked before: what is then not found is damaged
+            except KeyError as error:  # names were checked before, so the file is damaged
                 raise DamagedFileError(file.path, "HDF5", error) from error
 
 

@@ -1,4 +1,4 @@
-"""The datasets of an HDF5 file by all their names: links are followed, into other files only if allowed."""
+"""Lists the datasets of an HDF5 file. Links are followed, into other files only if allowed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from ..errors import BrokenLinkError, DataError, OtherFilesError
 from .files import SourceFile
 
-DEEPEST = 16  # links to links
+DEEPEST = 16  # maximum length of a chain of links
 
 
 class Links:
-    """Walks an HDF5 file. `broken` has why a link cannot be followed, by its name; `elsewhere` the files that
-    links lead to."""
+    """Walks an HDF5 file. `broken` maps links that cannot be followed to errors, `elsewhere` maps links to
+    other files to their paths."""
 
     def __init__(self, file: SourceFile, allowed: bool) -> None:
         self._file = file
@@ -24,7 +24,7 @@ class Links:
         self.elsewhere: dict[str, str] = {}  # the file of each dataset that is not in this one
 
     def datasets(self, root: Any) -> Iterator[tuple[str, Any]]:
-        """The name and the id of each dataset."""
+        """Yield the name and the id of each dataset."""
         yield from self._below(root, root, b"")
 
     def _below(self, root: Any, group: Any, prefix: bytes) -> Iterator[tuple[str, Any]]:
@@ -54,7 +54,7 @@ class Links:
             self.elsewhere[name] = os.fsdecode(h5py.h5f.get_name(found))
 
     def _is_new(self, root: Any, group: Any) -> bool:
-        """Whether a group is in another file and was not met: groups of this file are walked anyway."""
+        """Whether a group is in another file and not visited yet; groups of this file are visited anyway."""
         import h5py
 
         info = h5py.h5o.get_info(group)
@@ -65,18 +65,18 @@ class Links:
         return True
 
     def _follow(self, name: str, group: Any, path: bytes, depth: int) -> Any:
-        """What a path leads to, link by link, so that no other file is opened unless it is allowed."""
+        """Resolve a path link by link, so that other files are opened only if allowed."""
         import h5py
 
         where = f"{self._file.path} ({name})"
         if depth == DEEPEST:
-            raise BrokenLinkError(where, f"more than {DEEPEST} other links")
+            raise BrokenLinkError(where, f"a chain of more than {DEEPEST} other links")
         at = h5py.h5o.open(group, b"/") if path.startswith(b"/") else group
         for part in path.split(b"/"):
             if part in (b"", b"."):
                 continue
             if not isinstance(at, h5py.h5g.GroupID) or not at.links.exists(part):
-                raise BrokenLinkError(where, f"{os.fsdecode(path)}, which is not there")
+                raise BrokenLinkError(where, f"{os.fsdecode(path)}, which does not exist")
             kind = at.links.get_info(part).type
             if kind == h5py.h5l.TYPE_SOFT:
                 at = self._follow(name, at, at.links.get_val(part), depth + 1)
@@ -94,7 +94,7 @@ class Links:
             raise OtherFilesError(where, other)
         here = os.fsdecode(h5py.h5f.get_name(group))
         if not any(map(os.path.isfile, _places(here, other))):
-            raise BrokenLinkError(where, f"{other}, a file that is not there")
+            raise BrokenLinkError(where, f"the file {other}, which does not exist")
         try:
             return h5py.h5o.open(group, part)
         except (KeyError, OSError) as error:
@@ -102,7 +102,7 @@ class Links:
 
 
 def _places(path: str, name: str) -> Iterator[str]:
-    """Where HDF5 looks for the file of a link."""
+    """The paths at which HDF5 searches for the file of a link."""
     for prefix in os.environ.get("HDF5_EXT_PREFIX", "").split(os.pathsep):
         if prefix:
             yield os.path.join(prefix, name)

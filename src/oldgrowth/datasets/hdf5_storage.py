@@ -1,6 +1,6 @@
-"""Where the values of an HDF5 dataset are: those in other files are read only if allowed, and must be there.
+"""Checks where the values of an HDF5 dataset are stored: in other files only if allowed, and completely.
 
-HDF5 itself reads whatever file of the machine an HDF5 file names, and gives zeros for what is missing.
+HDF5 itself reads any file that an HDF5 file names, and returns zeros for missing values.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ import numpy.typing as npt
 from ..errors import MissingValuesError, OtherFilesError
 from .files import SourceFile, seen_now
 
-DEEPEST = 8  # virtual datasets of virtual datasets
+DEEPEST = 8  # maximum nesting of virtual datasets
 
 
 def is_elsewhere(plist: Any) -> bool:
-    """Whether the values of a dataset with these properties are not simply in its file."""
+    """Whether a dataset with these properties is virtual or has external storage."""
     import h5py
 
     return plist.get_layout() == h5py.h5d.VIRTUAL or plist.get_external_count() > 0
 
 
 class StorageCheck:
-    """Refuses datasets with values in other files, unless `allowed`, and those with values that are nowhere.
+    """Refuses datasets with values in other files, unless `allowed`, and datasets with missing values.
 
-    `files` are the other files that were found, by path.
+    `files` maps the paths of the other files to their sizes and times.
     """
 
     def __init__(self, allowed: bool) -> None:
@@ -48,7 +48,7 @@ class StorageCheck:
                 self._found(path)
         elif plist.get_layout() == h5py.h5d.VIRTUAL:
             if depth == DEEPEST:
-                raise MissingValuesError(where, f"is a virtual dataset more than {DEEPEST} deep")
+                raise MissingValuesError(where, f"is a virtual dataset with more than {DEEPEST} levels")
             _check_mapped(where, plist, data.shape)
             for source in _sources(plist):
                 self._check_source(file, h5, where, source, depth)
@@ -61,7 +61,7 @@ class StorageCheck:
     def _check_source(
         self, file: SourceFile, h5: Any, where: str, source: tuple[str, str, Any], depth: int
     ) -> None:
-        """A part of a virtual dataset: it must be in the file that it names, which must be allowed."""
+        """Check a source of a virtual dataset: it must exist, and other files must be allowed."""
         import h5py
 
         name, path, part = source
@@ -72,7 +72,7 @@ class StorageCheck:
             raise OtherFilesError(where, name)
         found = next((path for path in _places(file.path, name) if os.path.isfile(path)), None)
         if found is None:
-            raise MissingValuesError(where, f"takes values from {name}, which is not there")
+            raise MissingValuesError(where, f"takes values from {name}, which does not exist")
         other_file = self._found(found)
         try:
             with h5py.File(found, "r") as other:
@@ -84,7 +84,7 @@ class StorageCheck:
 
 
 def _check_external(where: str, plist: Any, data: Any) -> Iterator[str]:
-    """The paths of external files, which must be as long as they are said to be."""
+    """Check that external files have the required length; yield their paths."""
     import h5py
 
     parts = [plist.get_external(i) for i in range(plist.get_external_count())]
@@ -101,7 +101,7 @@ def _check_external(where: str, plist: Any, data: Any) -> Iterator[str]:
 
 
 def _check_mapped(where: str, plist: Any, shape: tuple[int, ...]) -> None:
-    """Each value must have a source. Sources are blocks, which must not overlap and fill the whole."""
+    """Check that each value has a source: sources must be blocks that cover the dataset without overlap."""
     starts, stops = [], []
     for i in range(plist.get_virtual_count()):
         space = plist.get_virtual_vspace(i)
@@ -134,12 +134,12 @@ def _sources(plist: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def _part(file: SourceFile, h5: Any, where: str, path: str, part: tuple[Any, int]) -> Any:
-    """The dataset that a part of a virtual one is taken from."""
+    """The dataset that is the source of a part of a virtual dataset."""
     import h5py
 
     data = h5.get(path)
     if not isinstance(data, h5py.Dataset):
-        raise MissingValuesError(where, f"takes values from {path} of {file.path}, which is not there")
+        raise MissingValuesError(where, f"takes values from {path} of {file.path}, which does not exist")
     chosen, count = part
     if chosen.get_select_type() == h5py.h5s.SEL_ALL:
         beyond = data.size < count
@@ -152,7 +152,7 @@ def _part(file: SourceFile, h5: Any, where: str, path: str, part: tuple[Any, int
 
 
 def _places(path: str, name: str) -> Iterator[str]:
-    """Where HDF5 looks for the file of a source."""
+    """The paths at which HDF5 searches for the file of a source."""
     if prefix := os.environ.get("HDF5_VDS_PREFIX"):
         yield os.path.join(prefix, name)
     yield os.path.join(os.path.dirname(path), name)

@@ -20,7 +20,7 @@ STREAM_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
 class IPCDataset(FilesDataset):
-    """Rows of Arrow IPC files; memory is needed for the chosen columns of one record batch of the file."""
+    """Rows of Arrow IPC files. Reading needs memory for the used columns of one record batch."""
 
     kind = "Arrow IPC"
 
@@ -42,7 +42,7 @@ class IPCDataset(FilesDataset):
             for at, batch in self._batches_of(source, file.size, names, wanted):
                 check_batch(batch)
                 yield at, batch
-                del batch  # one at a time: they may be large
+                del batch  # it may be large: free it before the next one is read
 
     def _rows_of_units(self, file: SourceFile, rows: int) -> list[int]:
         with closing(file.open_arrow()) as source:
@@ -83,7 +83,7 @@ class IPCDataset(FilesDataset):
 def _batches_of_file(
     source: pa.NativeFile, names: list[str], span: Span
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Those with rows of the span, if the headers tell which; each with the number of its first row."""
+    """Yield the record batches with rows of the span, if known from the headers, and their first row numbers."""
     schema = pa.ipc.open_file(source).schema
     reader = pa.ipc.open_file(source, options=projection(schema, names))
     part = span.start > 0 or span.stop is not None
@@ -107,7 +107,7 @@ def _counts(source: pa.NativeFile, batches: int) -> list[int] | None:
 
 
 def check_batch(batch: pa.RecordBatch) -> None:
-    """Refuse offsets, codes and lengths of a damaged file, which would be followed out of the buffers."""
+    """Refuse invalid offsets, codes and lengths, which would lead to reads outside the buffers."""
     batch.validate()
     for column in batch.columns:
         if not pa.types.is_primitive(column.type):
@@ -115,7 +115,7 @@ def check_batch(batch: pa.RecordBatch) -> None:
 
 
 def projection(schema: pa.Schema, names: list[str]) -> pa.ipc.IpcReadOptions:
-    # No fields would mean all; rows must be counted even if all columns wanted come from the path.
+    # An empty list would mean all fields; one is read to count rows if all columns come from the path.
     fields = [schema.get_field_index(name) for name in names] or [0]
     return pa.ipc.IpcReadOptions(included_fields=fields)
 
@@ -124,21 +124,21 @@ def is_file_format(source: pa.NativeFile) -> bool:
     begin = source.read(len(FILE_MAGIC))
     source.seek(0)
     if begin.startswith(OLD_MAGIC):
-        raise pa.ArrowInvalid("it is in version 1 of the Feather format")
+        raise pa.ArrowInvalid("version 1 of the Feather format is not supported")
     return bool(begin == FILE_MAGIC)
 
 
 def check_stream_end(source: pa.NativeFile, size: int) -> None:
-    """A stream that is cut between two messages reads like a whole one; only the mark at its end tells."""
+    """Refuse a stream without its end marker: truncated between two messages, it would read as complete."""
     source.seek(max(0, size - len(STREAM_END)))
     end = source.read()
     source.seek(0)
     if end != STREAM_END:
-        raise pa.ArrowInvalid("the mark at the end of the stream is missing")
+        raise pa.ArrowInvalid("the end-of-stream marker is missing")
 
 
 def read_to_count(file: SourceFile) -> int:
-    """Rows of a file whose headers are not as usual, which older versions wrote."""
+    """Count the rows of a file whose layout is unusual, as written by older versions."""
     import pyarrow.dataset as pa_dataset  # here, because it imports pandas
 
     system = None

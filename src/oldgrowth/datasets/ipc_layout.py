@@ -1,6 +1,6 @@
-"""How large the record batches of an Arrow IPC file are, from the headers of its messages alone.
+"""Finds the sizes of the record batches of an Arrow IPC file from the headers of its messages.
 
-A batch is read whole. What it takes is found in the flatbuffers before its body, without reading any column.
+A batch is read whole. The memory it takes follows from the flatbuffer before its body; no column is read.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import pyarrow as pa
 _CONTINUES = 0xFFFFFFFF
 _RECORD_BATCH = 3
 _FILE_BEGIN = 8  # bytes before the first message in the file format
-# Places in the tables of the format.
+# Field numbers of the flatbuffer tables Message and RecordBatch.
 _HEADER_TYPE, _HEADER, _BODY_LENGTH = 1, 2, 3
 _LENGTH, _BUFFERS, _COMPRESSION = 0, 2, 3
 
 
 def largest_batch(source: pa.NativeFile, schema: pa.Schema, used: Sequence[str], is_file: bool) -> int:
-    """Bytes of memory that reading the largest record batch takes, if only these columns are wanted."""
+    """Memory in bytes for reading the used columns of the largest record batch."""
     places = _buffer_places(schema, used)
     widths = [_width(schema.field(name).type) for name in used]
     return max(
@@ -32,7 +32,7 @@ def largest_batch(source: pa.NativeFile, schema: pa.Schema, used: Sequence[str],
 
 
 def rows_of_batches(source: pa.NativeFile, batches: int) -> list[int] | None:
-    """The rows of each of the record batches of a file; None if it is laid out in another way."""
+    """The number of rows of each record batch of a file; None if its layout is unusual."""
     counts = [
         header.number(_LENGTH, "<q")
         for message, _ in _messages(source, is_file=True)
@@ -42,7 +42,7 @@ def rows_of_batches(source: pa.NativeFile, batches: int) -> list[int] | None:
 
 
 def _messages(source: pa.NativeFile, is_file: bool) -> Iterator[tuple[_Table, int]]:
-    """The header of each message, and the length of its body."""
+    """Yield the header of each message, and the length of its body."""
     at, size = _FILE_BEGIN if is_file else 0, source.size()
     while at + 8 <= size:
         source.seek(at)
@@ -64,17 +64,17 @@ def _batch_bytes(
     buffers = header.pairs(_BUFFERS)
     known = places is not None and max(places, default=0) < len(buffers)
     read = body
-    if is_file and known and places is not None:  # of a stream all columns are read
+    if is_file and known and places is not None:  # all columns of a stream are read
         read = sum(buffers[place][1] for place in places)
     if header.table(_COMPRESSION) is None:
         return read
-    # Text is taken to be four times as long when unpacked.
+    # Text is assumed to be four times as long when decompressed.
     unpacked = header.number(_LENGTH, "<q") * sum(widths) if all(widths) else 4 * read
     return read + int(unpacked)
 
 
 def _buffer_places(schema: pa.Schema, used: Sequence[str]) -> list[int] | None:
-    """The numbers of the buffers of these columns; None where the schema is not flat."""
+    """The numbers of the buffers of these columns; None for nested schemas."""
     counts = [_buffers_of(field.type) for field in schema]
     if not all(count is not None for count in counts):
         return None
@@ -96,7 +96,7 @@ def _buffers_of(kind: pa.DataType) -> int | None:
 
 
 def _width(kind: pa.DataType) -> float:
-    """Bytes of a value and of whether it is missing; 0 if they vary."""
+    """Bytes of a value and its validity bit; 0 if the length varies."""
     if pa.types.is_dictionary(kind):
         return _width(kind.index_type)
     try:

@@ -1,4 +1,4 @@
-"""Labels and weights of rows, from Arrow or numpy: checked, and without a Python object for each row."""
+"""Converts and checks labels and weights from Arrow or NumPy, without a Python object for each row."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ..errors import ColumnTypeError, DataError, MissingLabelError, WeightError
 
 @dataclass(frozen=True)
 class CodedLabels:
-    """Labels that are text: `labels[codes]` are the labels of the rows. They are Python's strings: NumPy's
-    lose NUL at their end."""
+    """Text labels: `labels[codes]` are the labels of the rows. They are Python strings, because NumPy strings
+    lose trailing NULs."""
 
     codes: npt.NDArray[np.int32]
     labels: npt.NDArray[Any]
@@ -33,7 +33,7 @@ Labels: TypeAlias = npt.NDArray[Any] | CodedLabels
 
 
 def text_array(labels: Sequence[str]) -> npt.NDArray[Any]:
-    """Texts as an array: of NumPy's own type, unless that would lose NUL at an end or be far too large."""
+    """Strings as an array: of NumPy's type, unless it would lose trailing NULs or waste much memory."""
     width = max(map(len, labels), default=0)
     wasteful = width * len(labels) > max(2**18, 16 * sum(map(len, labels)))
     if wasteful or any(label.endswith("\0") for label in labels):
@@ -48,13 +48,13 @@ def objects(values: Sequence[Any]) -> npt.NDArray[Any]:
 
 
 def kept_apart(y: Any) -> Any:
-    """Labels in a list as an array in which those that differ still do; NumPy alone makes 1 and "1" the same
-    text, "a" and "a\\0" too, and large whole numbers floats."""
+    """Convert a list of labels to an array that keeps different labels distinct. NumPy itself would merge 1
+    and "1", "a" and "a\\0", and large integers by converting them to floats."""
     y = _listed(y)
     if not isinstance(y, list | tuple):
         return y
     if y and all(isinstance(value, str) for value in y):
-        return text_array(y)  # numpy would give all texts the width of the longest
+        return text_array(y)  # NumPy would give all strings the width of the longest
     array = np.asarray(y)
     if array.ndim != 1:
         return y
@@ -62,21 +62,23 @@ def kept_apart(y: Any) -> Any:
         other = next((value for value in y if not isinstance(value, str)), None)
         if other is not None:
             text = next(value for value in y if isinstance(value, str))
-            raise DataError(f"The labels are text and others, such as {text!r} and {other!r}: use one kind.")
+            raise DataError(
+                f"The labels mix text and other types, such as {text!r} and {other!r}: use one type."
+            )
         return text_array(y)
     if array.dtype.kind == "f":
         for value, rounded in zip(y, array.tolist(), strict=True):
             if value != rounded and isinstance(value, int | np.integer):
                 raise DataError(
-                    f"The label {value} would be rounded to {rounded:.0f} beside labels of other types: use "
-                    "whole numbers of one type, or text."
+                    f"The label {value} would be rounded to {rounded:.0f}, because labels have different "
+                    "types: use integers of one type, or text."
                 )
     return array
 
 
 def _listed(y: Any) -> Any:
-    """A list of what NumPy cannot have as it is: objects that are numbers, and texts and wide numbers of
-    polars, which may end in NUL, or of a type of NumPy's that scikit-learn does not know."""
+    """Convert labels that need special care to a list: numbers of dtype object, strings and 128-bit integers
+    of polars, and NumPy's StringDType, which scikit-learn does not support. Others stay unchanged."""
     if type(y).__module__.startswith("polars") and hasattr(y, "to_list"):
         kind = str(y.dtype)
         return y.to_list() if kind.startswith(("String", "Cat", "Enum", "Int128", "UInt128", "Obj")) else y
@@ -99,14 +101,14 @@ _CLASSES = (
     ("bool", pa.types.is_boolean),
     ("text", pa.types.is_string),
     ("text", pa.types.is_large_string),
-    ("text", lambda kind: str(kind) == "string_view"),  # which older versions of pyarrow do not know
+    ("text", lambda kind: str(kind) == "string_view"),  # unknown to older versions of pyarrow
     ("null", pa.types.is_null),
 )
 
 
 @lru_cache(maxsize=256)
 def type_class(kind: pa.DataType) -> str:
-    """What values of an Arrow type are to us: "whole", "float", "bool", "text", "null" or "other"."""
+    """The class of an Arrow type: "whole", "float", "bool", "text", "null" or "other"."""
     if pa.types.is_dictionary(kind):
         return type_class(kind.value_type)
     return next((name for name, test in _CLASSES if test(kind)), "other")
@@ -128,7 +130,7 @@ def join_labels(parts: Sequence[Labels]) -> Labels:
 
 
 def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Numbers of several types; whole numbers stay whole, where NumPy would make floats of them."""
+    """Concatenate numbers of several types; integers stay integers where NumPy would use floats."""
     if np.result_type(*{part.dtype for part in parts}).kind == "f" and all(
         p.dtype.kind in "iu" for p in parts
     ):
@@ -139,14 +141,14 @@ def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 
 
 def whole_type(low: int, high: int) -> np.dtype[Any]:
-    """A type of whole numbers for signed and unsigned ones together."""
+    """An integer type for a range of signed and unsigned numbers."""
     if high < 2**63:
         return np.dtype(np.int64)
     return np.dtype(np.uint64 if low >= 0 else object)
 
 
 def labels_from_arrow(column: pa.Array, first_row: int, name: str, where: str) -> Labels:
-    """The labels of an Arrow column; `first_row` is the number of its first row, for errors."""
+    """Labels of an Arrow column; `first_row` is the number of its first row, for errors."""
     if column.null_count:
         raise MissingLabelError(first_row + first_true(column.is_null()), name, where)
     kind = type_class(column.type)
@@ -163,7 +165,7 @@ def labels_from_arrow(column: pa.Array, first_row: int, name: str, where: str) -
 
 
 def labels_from_numpy(values: npt.NDArray[Any], first_row: int, name: str, where: str) -> Labels:
-    """The labels of a numpy column: ints and bools as they are, floats as float64, text coded."""
+    """Labels of a NumPy array: integers and bools unchanged, floats as float64, text as codes."""
     values = values.astype(values.dtype.newbyteorder("="), copy=False)
     if values.dtype.kind in "biu":
         return values
@@ -219,7 +221,7 @@ def _coded(column: pa.Array, first_row: int, name: str, where: str) -> CodedLabe
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     codes = column.indices.to_numpy(zero_copy_only=False)
-    # A dictionary may hold labels that no row here has: categories of a frame, or those of other row groups.
+    # A dictionary may contain labels that do not occur here: categories, or labels of other row groups.
     used = np.bincount(codes, minlength=len(column.dictionary)) > 0
     labels = column.dictionary.filter(pa.array(used))
     codes = (np.cumsum(used, dtype=np.int32) - 1).astype(np.int32)[codes]
@@ -229,9 +231,7 @@ def _coded(column: pa.Array, first_row: int, name: str, where: str) -> CodedLabe
     try:
         return CodedLabels(codes, objects(labels.to_pylist()))
     except UnicodeDecodeError as error:
-        raise ColumnTypeError(
-            name, where, f"{column.type}, but holds text that is not UTF-8", "target"
-        ) from error
+        raise ColumnTypeError(name, where, f"{column.type} with text that is not UTF-8", "target") from error
 
 
 def _finite(

@@ -1,4 +1,4 @@
-"""Rows of a matrix X with labels and weights beside it: arrays, .npy, .npz and HDF5."""
+"""Rows of a matrix X with separate labels and weights: arrays, .npy, .npz and HDF5."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SAMPLED_ROWS = 4096
 
 @dataclass(frozen=True)
 class Beside:
-    """Labels or weights: an array of their own, or a column of X."""
+    """Labels or weights: a separate array, or a column of X."""
 
     name: str
     rows: Rows | None = None
@@ -51,16 +51,16 @@ class Beside:
 
 @dataclass
 class MatrixPiece:
-    """A block of X with what belongs to it."""
+    """A block of rows of X with their labels, weights and carried columns."""
 
     first_row: int
     where: str
     x: npt.NDArray[Any]
-    columns: npt.NDArray[np.intp] | None  # of X that are features; None for all
+    columns: npt.NDArray[np.intp] | None  # columns of X that are features; None for all
     y: npt.NDArray[Any] | None
     w: npt.NDArray[Any] | None
-    names: tuple[str, str]  # of target and weight, for errors
-    others: dict[str, npt.NDArray[Any]]  # to be carried
+    names: tuple[str, str]  # names of target and weight, for errors
+    others: dict[str, npt.NDArray[Any]]  # columns to carry
 
     @property
     def rows(self) -> int:
@@ -97,7 +97,7 @@ class MatrixPiece:
 
 
 class MatrixDataset(Dataset):
-    """Rows of a matrix; its columns have names only if `features` gives them."""
+    """Rows of a matrix; its columns have names only if `features` names them."""
 
     _unpack_dir: Path | None = None
 
@@ -118,7 +118,7 @@ class MatrixDataset(Dataset):
         for part in self._arrays():
             refuse_objects(part)
         if len(x.shape) != 2:
-            raise DataError(f"X in {x.where} has the shape {x.shape}: it must have rows and columns.")
+            raise DataError(f"X in {x.where} has shape {x.shape}, but must be 2-D.")
         if x.dtype.kind not in "biuf":
             raise ColumnTypeError("X", x.where, x.dtype, "feature")
         self.n_rows = x.shape[0]
@@ -127,7 +127,7 @@ class MatrixDataset(Dataset):
         for beside in (target, weight):
             self._check_beside(beside)
         if target is not None and weight is not None and target.is_the_same(weight):
-            raise SameRoleError(target.name, x.where, "is named both as target and as weight")
+            raise SameRoleError(target.name, x.where, "is both target and weight")
         self._choose(features)
         self.target = None if target is None else target.name
         self.weight = None if weight is None else weight.name
@@ -153,22 +153,22 @@ class MatrixDataset(Dataset):
             raise ParameterError(
                 "target" if beside is self._y else "weight",
                 beside.column,
-                f"a column of X, which has {self._x.shape[1]} of them",
+                f"a column number of X, from 0 to {self._x.shape[1] - 1}",
             )
         if beside.rows is not None:
             if is_same_array(beside.rows, self._x):
-                raise SameRoleError(beside.name, self._x.where, "is both X and target or weight")
+                raise SameRoleError(beside.name, self._x.where, "is X, and also target or weight")
             shape = beside.rows.shape
             if shape not in ((self.n_rows,), (self.n_rows, 1)):
                 raise DataError(
-                    f"{beside.name} in {beside.rows.where} has the shape {shape}, but X has "
-                    f"{self.n_rows} rows: there must be one value for each row."
+                    f"{beside.name} in {beside.rows.where} has shape {shape}, but X has {self.n_rows} rows: "
+                    "it must have one value for each row."
                 )
         if beside is self._w and beside.rows is not None and beside.rows.dtype.kind not in "biuf":
             raise ColumnTypeError(beside.name, beside.rows.where, beside.rows.dtype, "weight")
 
     def _choose(self, features: Sequence[Any] | None) -> None:
-        """Which columns of X are features: numbers choose columns, names name those that are left."""
+        """Choose the features: numbers select columns of X, names rename all columns that are left."""
         width = self._x.shape[1]
         taken = {b.column for b in (self._y, self._w) if b is not None and b.column is not None}
         left = [i for i in range(width) if i not in taken]
@@ -188,21 +188,25 @@ class MatrixDataset(Dataset):
                 raise DuplicateColumnError(first_twice(features), self._x.where, "is named twice in features")
         elif features is not None:
             if not all(isinstance(i, (int, np.integer)) and -width <= i < width for i in features):
-                raise ParameterError("features", list(features), f"column numbers below {width}, or names")
+                raise ParameterError(
+                    "features", list(features), f"a list of column numbers below {width}, or of names"
+                )
             left = [int(i) % width for i in features]
             if len(set(left)) < len(left):
-                raise ParameterError("features", list(features), "column numbers that are all different")
+                raise ParameterError("features", list(features), "a list of distinct column numbers")
             if not taken.isdisjoint(left):
-                raise ParameterError("features", list(features), "columns that are not target or weight too")
+                raise ParameterError(
+                    "features", list(features), "a list of columns without target and weight"
+                )
         if not left:
-            raise NoDataError(self._x.where, "no column is left to be a feature")
+            raise NoDataError(self._x.where, "no column is left for the features")
         self._columns = None if left == list(range(width)) else np.array(left, dtype=np.intp)
         self.n_features = len(left)
 
     def _dropped(self, name: str, width: int) -> int:
-        """The column of X that is left out, which has a number only."""
+        """The number of a column of X to exclude."""
         if not name.isdecimal():
-            raise NamelessColumnsError(self._x.where, f"leaving out column {name!r}")
+            raise NamelessColumnsError(self._x.where, f"exclude column {name!r}")
         if int(name) >= width:
             raise MissingColumnError(name, self._x.where, map(str, range(width)))
         return int(name)
@@ -217,7 +221,7 @@ class MatrixDataset(Dataset):
     def _use_features(self, features: tuple[str, ...]) -> None:
         for name in features:
             if name not in self._places:
-                raise ColumnTypeError(name, self._where, "of an array beside X", "feature")
+                raise ColumnTypeError(name, self._where, "of an array other than X", "feature")
         self._columns = np.array([self._places[name] for name in features], dtype=np.intp)
 
     def _edges(self, n: int) -> list[int]:
@@ -288,7 +292,7 @@ class MatrixDataset(Dataset):
 
 
 def _checksum(part: MemoryRows) -> int:
-    """A checksum of a few thousand rows, evenly spread."""
+    """A checksum of a few thousand evenly spaced rows."""
     rows = np.linspace(0, part.shape[0] - 1, min(SAMPLED_ROWS, part.shape[0])).astype(np.intp)
     values = part.values[rows]
     if values.dtype.hasobject:

@@ -1,4 +1,4 @@
-"""Opens arrays, .npy and .npz files: finds X, labels and weights by what the caller gave for them."""
+"""Opens arrays, .npy and .npz files."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def open_npz(files: list[SourceFile], target: Any, features: Any, weight: Any) -
 
 
 def member_of(features: Any, members: Collection[str]) -> Any:
-    """The name of the member that is X, also if it is alone in a list, as the command line gives it."""
+    """The name of the member that is X; the command line passes it as a list of one name."""
     if isinstance(features, list | tuple) and not isinstance(features, AllBut) and len(features) == 1:
         (name,) = features
         if isinstance(name, str) and name in members:
@@ -109,12 +109,14 @@ def single(files: list[SourceFile]) -> SourceFile:
     if len(files) != 1:
         raise UnknownSourceError(
             f"{files[0].path} and {len(files) - 1} more",
-            "arrays are read from one file; write Parquet for many",
+            "arrays are read from a single file; use Parquet for several files",
         )
     return files[0]
 
 
 def _listed(features: Any) -> Any:
     if isinstance(features, str):
-        raise ParameterError("features", features, "a list of column numbers, or of a name for each column")
+        raise ParameterError(
+            "features", features, "a list of column numbers, or a list with a name for each column"
+        )
     return features

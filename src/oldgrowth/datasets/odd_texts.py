@@ -1,6 +1,6 @@
-"""Labels that are numbers and were more than that: 007, or more digits than float64 holds.
+"""Keeps the text of labels that lose information as numbers: 007, or more digits than float64 holds.
 
-Two of them may become one number. Only where labels are classes does it matter, so the texts go along.
+Two such labels may become the same number. This matters only for classes, so the text is kept with the batch.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-ODD_TEXTS = "\0odd texts"  # a column with the texts of labels that are odd as numbers, null for others
-# The one way to write a number that is not odd; floats hold all whole numbers of 15 digits.
+ODD_TEXTS = "\0odd texts"  # name of a column with the text of such labels, null for others
+# The canonical form of whole numbers that float64 holds exactly.
 PLAIN_NUMBER = r"^(0|-?[1-9][0-9]{0,14})$"
 PLAIN_BOOLS = pa.array(["true", "false"])
 
 
 @dataclass(frozen=True)
 class OddTexts:
-    """What some labels were that are numbers now: texts like 007 or 7.0, or numbers with more digits than
-    float64 holds. Another text may be the same number."""
+    """The original text of labels that were converted to numbers, such as 007, 7.0 or numbers with more
+    digits than float64 holds. Different texts may be the same number."""
 
     rows: npt.NDArray[np.intp]
-    texts: list[str]  # each once
-    codes: npt.NDArray[np.intp]  # the place of the text of each row
+    texts: list[str]  # distinct
+    codes: npt.NDArray[np.intp]  # index into `texts` for each of `rows`
 
     def moved(self, by: int) -> OddTexts:
         return OddTexts(self.rows + by, self.texts, self.codes)
 
     def first_rows(self) -> npt.NDArray[np.intp]:
-        """Of each text, the first of its rows."""
+        """The first row of each text."""
         return self.rows[np.unique(self.codes, return_index=True)[1]]
 
 
@@ -48,7 +48,7 @@ def join_odd(parts: Sequence[OddTexts]) -> OddTexts | None:
 
 
 def odd_rows(texts: pa.Array) -> OddTexts | None:
-    """The texts of a column that has no others, null where a label is as usual."""
+    """The texts of a column that is null for all other labels."""
     rows = np.flatnonzero(texts.is_valid().to_numpy(zero_copy_only=False))
     if not len(rows):
         return None
@@ -58,7 +58,7 @@ def odd_rows(texts: pa.Array) -> OddTexts | None:
 
 
 def odd_decimals(column: pa.Array) -> OddTexts | None:
-    """The decimals of a column that are not the same as floats."""
+    """The decimals of a column that float64 does not hold exactly."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if not pa.types.is_decimal(column.type) or column.type.precision <= 15:
@@ -77,7 +77,7 @@ def odd_decimals(column: pa.Array) -> OddTexts | None:
 def with_odd_texts(
     batch: pa.RecordBatch, target: str, kind: pa.DataType, decimal: str | None = None
 ) -> pa.RecordBatch:
-    """The batch with its labels as numbers, and with the texts of those that share a number with others."""
+    """Convert the labels of a batch to numbers, and add a column with the text of non-canonical ones."""
     place = batch.schema.get_field_index(target)
     written = batch.column(place)
     texts = pc.ascii_trim_whitespace(written)
@@ -88,7 +88,7 @@ def with_odd_texts(
         odd = pc.invert(pc.is_in(written, PLAIN_BOOLS))
     else:
         odd = pc.invert(pc.match_substring_regex(written, PLAIN_NUMBER))
-    if pa.types.is_floating(kind):  # fractions are no labels
+    if pa.types.is_floating(kind):  # fractions are not class labels
         odd = pc.and_(odd, pc.equal(numbers, pc.floor(numbers)))
     batch = batch.set_column(place, target, numbers)
     if pc.any(odd).as_py():

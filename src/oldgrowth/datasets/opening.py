@@ -1,4 +1,4 @@
-"""open_dataset: finds out what a source is and opens it."""
+"""open_dataset: detects the kind of a source and opens it. FORMATS lists the file formats."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .parquet import ParquetDataset
 from .sniffing import format_of
 from .streams import ArrowStreamDataset, LazyFrameDataset
 
-# Format, the endings of its files, how it is opened, and the options it takes.
+# For each file format: its file name extensions, its opener, and its options.
 FORMATS: dict[str, tuple[tuple[str, ...], Any, tuple[str, ...]]] = {
     "parquet": (PARQUET, ParquetDataset, ()),
     "arrow": (IPC, IPCDataset, ()),
@@ -42,7 +42,7 @@ FORMATS: dict[str, tuple[tuple[str, ...], Any, tuple[str, ...]]] = {
 def open_dataset(
     source: Any, target: Any = None, features: Sequence[Any] | None = None, weight: Any = None, **options: Any
 ) -> Dataset:
-    """Open data of any size and kind, to be read in batches.
+    """Open a dataset of any size, to be read in batches.
 
     Parameters
     ----------
@@ -53,35 +53,35 @@ def open_dataset(
         - ``.npy``, ``.npz`` and HDF5 (``.h5``) files; numpy arrays and memory maps of two dimensions.
         - pandas and polars data frames, polars LazyFrames, pyarrow tables, and any object with
           ``__arrow_c_stream__`` that can be read more than once.
-        - A callable that returns, each time it is called, a fresh iterator over the same batches: ``X``,
+        - A callable that returns a new iterator over the same batches each time it is called: ``X``,
           ``(X, y)`` or ``(X, y, weight)``.
 
-        Paths may begin with ``~``; URLs are read by fsspec (``pip install fsspec``).
+        Paths may start with ``~``; URLs are read with fsspec (``pip install fsspec``).
     target : str, int, path or array, optional
-        The column with the labels. For arrays and ``.npy``: a column number, an array, or the path of a
-        ``.npy`` file. For ``.npz`` and HDF5: the name of a member, by default "y" if there is one.
-        For callables: none.
+        The column with the labels. For arrays and ``.npy`` files: a column number, an array, or the path of
+        a ``.npy`` file. For ``.npz`` and HDF5 files: the name of a member; by default "y" if it exists.
+        Not allowed for callables.
     features : list, or str for ``.npz`` and HDF5, optional
-        Names of the columns to learn from, in this order; all but target and weight by default. For matrices
-        (arrays, ``.npy``, ``.npz``, HDF5): a list of column numbers, or a list with a name for each column;
-        a str is the member that holds X, by default "X". An HDF5 file without "X", or of which features names
-        one-dimensional datasets, has a column in each of these.
+        Names of the feature columns, in this order; by default all columns but target and weight. For
+        matrices (arrays, ``.npy``, ``.npz``, HDF5): a list of column numbers, or a list with a name for each
+        column; a str is the name of the member that contains X, by default "X". In an HDF5 file without "X",
+        or if ``features`` lists one-dimensional datasets, each of these datasets is a column.
     weight : str, int, path or array, optional
-        The weights of the rows, given like target.
+        The weights of the rows, specified like ``target``.
     **options
-        ``format``: of files whose names do not tell: "parquet", "arrow", "csv", "npy", "npz" or "hdf5".
-        For CSV: ``delimiter``; ``missing``, the texts that mean a missing value; ``types``, Arrow types of
-        columns by name, as in ``types={"label": "string"}``; ``header``, False for files that begin with a
-        row (columns are then called "0", "1", ...), or a list of names for their columns; ``decimal``, the
-        decimal mark; ``encoding``, as "latin-1" or "utf-16" (UTF-8 by default). Values in quotes may hold
-        line ends. Compression by gzip, bzip2 and Zstandard is seen by itself.
-        For HDF5: ``external_files=True`` allows a file to have values in other files (external storage,
-        virtual datasets), which can be any files of this machine.
+        ``format``: "parquet", "arrow", "csv", "npy", "npz" or "hdf5", for files whose names do not tell.
+        For CSV: ``delimiter``; ``missing``, the strings that mark missing values; ``types``, Arrow types of
+        columns by name, as in ``types={"label": "string"}``; ``header``, False for files without a header
+        (columns are then named "0", "1", ...), or a list of column names for such files; ``decimal``, the
+        decimal mark; ``encoding``, such as "latin-1" or "utf-16" (UTF-8 by default). Quoted values may
+        contain line breaks. Compression by gzip, bzip2 and Zstandard is detected.
+        For HDF5: ``external_files=True`` allows values in other files (external storage, virtual datasets),
+        which can be any files on this machine.
 
     Returns
     -------
     Dataset
-        Rows in a fixed order, which can be read as often as wanted.
+        Rows in a fixed order, which can be read any number of times.
 
     Examples
     --------
@@ -130,8 +130,8 @@ def _opener(source: Any) -> Any:
 def _check_options(options: dict[str, Any], known: tuple[str, ...]) -> None:
     for name, value in options.items():
         if name not in known:
-            wanted = f"one of {', '.join(known)}" if known else "left out: this source takes no options"
-            raise ParameterError(name, value, wanted)
+            options_are = f"whose options are {', '.join(known)}" if known else "which has no options"
+            raise ParameterError(name, value, f"omitted for this source, {options_are}")
 
 
 def _open_files(source: str | list[str], columns: tuple[Any, Any, Any], options: dict[str, Any]) -> Dataset:
@@ -144,7 +144,7 @@ def _open_files(source: str | list[str], columns: tuple[Any, Any, Any], options:
     formats = {given: files[0]} if given is not None else {format_of(file, endings): file for file in files}
     if len(formats) > 1:
         first, second, *_ = (file.path for file in formats.values())
-        raise UnknownSourceError(repr(source), f"{first} and {second} are of different formats")
+        raise UnknownSourceError(repr(source), f"{first} and {second} have different formats")
     (name,) = formats
     _, opener, known = FORMATS[name]
     _check_options(options, known)

@@ -19,16 +19,16 @@ from .table import labels_are_text
 from .table_files import FilesDataset
 
 EXTENSIONS = (".parquet", ".pq", ".parq")
-# Read ahead for each column, and for all of them: what keeps a large row group out of memory.
+# Maximum read-ahead for each column and for all columns, and minimum for a column: row groups may be large.
 BUFFER_BYTES, ALL_BUFFERS, LEAST_BUFFER = 1 << 18, 1 << 25, 1 << 14
-ALLOCATED = 1.3  # times dictionaries and pages: what Arrow's allocator takes for them, measured
-LEAST_WIDTH = 4  # bytes of a number in Parquet
-# Decoded at a time, at most: the more columns, the more, as each time costs something for each of them.
+ALLOCATED = 1.3  # measured ratio of memory that Arrow allocates to the size of dictionaries and pages
+LEAST_WIDTH = 4  # minimum bytes of a number in Parquet
+# Maximum number of bytes and rows decoded at a time: more for many columns, as each call has a cost per column.
 BATCH_BYTES, MOST_BATCH_BYTES, BATCH_ROWS = 1 << 22, 1 << 23, 4096
-# What decoding takes at most, and how many times what the rows take, measured.
+# Measured maximum memory for decoding, absolute and as a multiple of the decoded rows.
 DECODING_BYTES, DECODED_FORMS = 24 << 20, 6
 LARGE_METADATA = 1 << 24
-DECODED_CHUNKS = 8  # chunks decoded at a time: each time costs something for every column
+DECODED_CHUNKS = 8  # chunks decoded at a time, because each call has a cost per column
 
 
 class ParquetDataset(FilesDataset):
@@ -43,13 +43,13 @@ class ParquetDataset(FilesDataset):
         super().__init__(files, target, features, weight)
 
     def _look(self, file: SourceFile) -> tuple[pa.Schema, int | None]:
-        """Metadata is not kept: it may be larger than the data in memory."""
+        """Read the schema and the number of rows. Metadata is not kept: it can be larger than the data."""
         with closing(file.open_arrow()) as source:
             length = footer_length(source)
             if length > LARGE_FOOTER:
                 head = read_head(source, length)
                 opened, rows, groups = head.opened(), head.rows, head.groups
-                # Of row groups that are much alike; they may be packed.
+                # Assumes row groups of similar size, compressed to a quarter.
                 largest = 4 * (file.size - length) // max(1, groups)
                 if largest > self._largest_group:
                     column = unknown_column_bytes(largest // max(1, opened.metadata.num_columns))
@@ -70,7 +70,7 @@ class ParquetDataset(FilesDataset):
             return rows_of_groups(pq.ParquetFile(source).metadata)
 
     def _look_at_pages(self, source: pa.NativeFile, opened: pq.ParquetFile) -> None:
-        """Note what the columns of the largest row group so far take."""
+        """Record the memory that the columns of the largest row group so far take."""
         meta = opened.metadata
         sizes = [meta.row_group(i).total_byte_size for i in range(meta.num_row_groups)]
         if sizes and max(sizes) > self._largest_group:
@@ -83,16 +83,16 @@ class ParquetDataset(FilesDataset):
 
     @property
     def reading_bytes(self) -> int:
-        """The metadata of a file, and of each column what is read ahead, a dictionary and a page."""
+        """The metadata of a file, and the read-ahead, a dictionary and a page of each column."""
         names = self._columns.used
-        usual = max(self._column_bytes.values(), default=0)  # of a name with a dot
+        usual = max(self._column_bytes.values(), default=0)  # for names with a dot
         columns = sum(self._column_bytes.get(name, usual) for name in names)
         buffers = len(names) * _buffer_bytes(len(names))
         decoding = min(DECODING_BYTES, DECODED_FORMS * self._row_bytes(names) * (self.n_rows or 0))
         return self._meta_bytes + int(ALLOCATED * columns) + buffers + decoding
 
     def _row_bytes(self, names: Sequence[str]) -> int:
-        """Bytes of a decoded row, about."""
+        """Approximate size in bytes of a decoded row."""
         types = [self._schema.field(name).type for name in names]
         widths = (kind.bit_width // 8 if pa.types.is_primitive(kind) else 16 for kind in types)
         return 1 + sum(max(LEAST_WIDTH, width) for width in widths)
@@ -124,13 +124,13 @@ class ParquetDataset(FilesDataset):
 def rows_of_groups(meta: pq.FileMetaData) -> list[int]:
     counts = [meta.row_group(i).num_rows for i in range(meta.num_row_groups)]
     if sum(counts) != meta.num_rows or min(counts, default=0) < 0:
-        raise pa.ArrowInvalid(f"its row groups have {sum(counts)} rows, the file {meta.num_rows}")
+        raise pa.ArrowInvalid(f"its row groups have {sum(counts):,} rows, but the file has {meta.num_rows:,}")
     return counts
 
 
 @contextmanager
 def released(metadata: int) -> Iterator[None]:
-    """Give large metadata back to the system when a file was read: malloc would keep its many pieces."""
+    """Return the memory of large metadata to the system after reading; malloc would keep its many pieces."""
     try:
         yield
     finally:

@@ -1,7 +1,7 @@
-"""The size of a Parquet file's metadata, and its schema without the rest.
+"""The size of a Parquet file's metadata, and its schema without reading all of it.
 
-pyarrow takes about a kilobyte for each column of each row group. What a large footer says first, the schema
-and the number of rows, is enough to open a file: it is cut out and read as the footer of a file without rows.
+pyarrow takes about a kilobyte for each column of each row group. The schema and the number of rows, which
+come first in the footer, are enough to open a file: they are parsed as the footer of a file without rows.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from .thrift import BINARY, LIST, STRUCT, Cursor
 
 MAGIC = b"PAR1"
 TAIL = struct.Struct("<I4s")  # the length of the footer, and the magic at the end of the file
-LARGE_FOOTER = 1 << 22  # of which the head alone is read; a smaller one is read whole, to find damage early
-CHUNK_BYTES = 940  # of memory for a column of a row group, measured, beside its bytes in the footer
+LARGE_FOOTER = 1 << 22  # only the head of larger footers is read; others are read whole, to find damage early
+CHUNK_BYTES = 940  # measured memory for a column of a row group, in addition to its bytes in the footer
 ARROW_SCHEMA = b"ARROW:schema"
-MOST_SCHEMA_BYTES = 1 << 24  # at the end of a footer where it is looked for
+MOST_SCHEMA_BYTES = 1 << 24  # bytes at the end of a footer in which the Arrow schema is searched
 
 # Fields of the file's metadata.
 _SCHEMA, _NUM_ROWS, _ROW_GROUPS = 2, 3, 4
@@ -28,19 +28,19 @@ _EMPTY_GROUPS = bytes([0x10 | LIST, STRUCT])
 
 @dataclass(frozen=True)
 class Head:
-    """What the first bytes of a footer say. `footer` is that of a file with the same schema and no rows."""
+    """The head of a footer. `footer` is that of a file with the same schema and no rows."""
 
     rows: int
     groups: int
     footer: bytes
 
     def opened(self) -> pq.ParquetFile:
-        """The file without rows."""
+        """Open the file without rows."""
         return pq.ParquetFile(pa.BufferReader(MAGIC + self.footer + TAIL.pack(len(self.footer), MAGIC)))
 
 
 def footer_length(source: pa.NativeFile) -> int:
-    """Bytes of the footer; 0 where it is not as expected, which pyarrow finds the words for."""
+    """Length of the footer in bytes; 0 if it is invalid, for which pyarrow raises an error later."""
     size = source.size()
     if size < len(MAGIC) + TAIL.size:
         return 0
@@ -51,12 +51,12 @@ def footer_length(source: pa.NativeFile) -> int:
 
 
 def metadata_bytes(footer: int, chunks: int) -> int:
-    """Memory that pyarrow takes for the metadata of so many columns of row groups."""
+    """Memory in bytes that pyarrow takes for the metadata of this many column chunks."""
     return footer + CHUNK_BYTES * chunks
 
 
 def read_head(source: pa.NativeFile, length: int) -> Head:
-    """The schema, rows and row groups of a file whose footer has this length."""
+    """Read the schema and the numbers of rows and row groups from a footer of this length."""
     begin = source.size() - TAIL.size - length
     wanted = min(length, 1 << 16)
     while True:
@@ -72,7 +72,7 @@ def read_head(source: pa.NativeFile, length: int) -> Head:
 
 
 def _parse(data: bytes) -> tuple[int, int, int, bytes]:
-    """Rows, row groups, and where the list of row groups begins; IndexError if it is further on."""
+    """Rows, row groups, and the offset of the list of row groups; IndexError if `data` ends before it."""
     at = Cursor(data)
     field, rows = 0, -1
     while True:
@@ -81,7 +81,7 @@ def _parse(data: bytes) -> tuple[int, int, int, bytes]:
         if field == _ROW_GROUPS and kind == LIST and rows >= 0:
             return rows, at.list_header()[0], begin, data
         if kind == 0 or field > _ROW_GROUPS:
-            raise pa.ArrowInvalid("its metadata is not in the usual order")
+            raise pa.ArrowInvalid("the fields of its metadata are not in the usual order")
         if field == _NUM_ROWS:
             rows = at.zigzag()
         else:
@@ -89,7 +89,7 @@ def _parse(data: bytes) -> tuple[int, int, int, bytes]:
 
 
 def _arrow_schema(source: pa.NativeFile, length: int) -> bytes:
-    """The field with Arrow's own types, which is behind the row groups; nothing if there is none."""
+    """The field with the Arrow schema, which follows the row groups; empty if there is none."""
     most, size = min(length, MOST_SCHEMA_BYTES), 1 << 18
     while True:
         size = min(size, most)

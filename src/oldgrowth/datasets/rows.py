@@ -18,29 +18,29 @@ import numpy.typing as npt
 from ..errors import DamagedFileError, PythonObjectsError, SpillFullError
 from .files import SourceFile
 
-SMALL_BYTES = 1 << 24  # that are unpacked in memory
+SMALL_BYTES = 1 << 24  # maximum size of an array that is decompressed in memory
 
 Reader: TypeAlias = Callable[[int, int], npt.NDArray[Any]]
 
 
 class Rows(Protocol):
-    """An array of one or two dimensions; `reader` gives its rows from a first number to a last."""
+    """An array of one or two dimensions; `reader` reads ranges of its rows."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     where: str
-    reading_bytes: int  # see Dataset
+    reading_bytes: int  # see Dataset.reading_bytes
 
     @property
     def file(self) -> SourceFile | None: ...
 
     @property
     def files(self) -> Sequence[SourceFile]:
-        """That file and others with values of it."""
+        """The file and others that contain values of the array."""
         ...
 
     def reader(self, unpack_dir: Path | None = None) -> AbstractContextManager[Reader]:
-        """Large arrays that have to be unpacked to be read are put into this directory."""
+        """Open the array; a large one that must be decompressed is written to this directory."""
         ...
 
     def only(self, start: int, stop: int) -> Rows:
@@ -49,14 +49,14 @@ class Rows(Protocol):
 
 
 def is_same_array(one: Rows, other: Rows) -> bool:
-    """Whether two are the same array in memory, or the same part of the same file."""
+    """Whether both are the same array in memory, or the same part of the same file."""
     if isinstance(one, MemoryRows) and isinstance(other, MemoryRows):
         return one.values is other.values
     return one.file is not None and other.file is not None and one.where == other.where
 
 
 def refuse_objects(rows: Rows) -> None:
-    """Python objects in NumPy's files are pickled, and opening a pickle can run code."""
+    """Refuse Python objects in NumPy files: they are pickled, and loading a pickle can run code."""
     if isinstance(rows, NpyRows | NpzRows) and rows.dtype.hasobject:
         raise PythonObjectsError(rows.where)
 
@@ -83,7 +83,7 @@ class MemoryRows:
 
 
 class NpyRows:
-    """A .npy file, read with plain reads: a mapped file that is cut would kill the process."""
+    """A .npy file, read without memory-mapping: truncating a mapped file would kill the process."""
 
     kind = "a .npy file"
     reading_bytes = 0
@@ -123,7 +123,7 @@ class NpyRows:
 def rows_of_columns(
     source: Any, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any], rows: tuple[int, int]
 ) -> npt.NDArray[Any]:
-    """Rows of a file in which all values of a column follow each other."""
+    """Rows of a file in Fortran order, where the values of a column are contiguous."""
     start, stop = rows
     out = np.empty((shape[1], stop - start), dtype=dtype)
     for column in range(shape[1]):
@@ -133,7 +133,7 @@ def rows_of_columns(
 
 
 class NpzRows:
-    """A member of a .npz file, compressed or not, read from front to back."""
+    """A member of a .npz file, compressed or not, read sequentially."""
 
     kind = "a .npz file"
     reading_bytes = 0
@@ -164,7 +164,7 @@ class NpzRows:
                     source.seek(offset + start * width)
                     values = read_values(source, (stop - start) * width // self.dtype.itemsize, self.dtype)
                     if stop == self.shape[0]:
-                        source.read(1)  # the end of the member is where its checksum is compared
+                        source.read(1)  # zipfile verifies the checksum at the end of the member
                 return values.reshape(stop - start, *self.shape[1:])
 
             yield read
@@ -173,8 +173,8 @@ class NpzRows:
         return self
 
     def _by_columns(self, source: Any, unpack_dir: Path | None) -> Iterator[Reader]:
-        """All rows of a column follow each other, and what is packed is read from front to back: unless it is
-        small, it is unpacked to a temporary file."""
+        """Read an array in Fortran order: it is decompressed first, unless small to a temporary file, because
+        compressed data can only be read sequentially."""
         size = math.prod(self.shape) * self.dtype.itemsize
         folder = tempfile.gettempdir() if unpack_dir is None else str(unpack_dir)
         with tempfile.SpooledTemporaryFile(SMALL_BYTES, dir=folder) as unpacked:
@@ -188,14 +188,14 @@ class NpzRows:
 
 
 def npz_members(file: SourceFile) -> dict[str, NpzRows]:
-    """The arrays of a file by name; it is opened once for all."""
+    """The arrays of a .npz file by name."""
     with file.watched(NpzRows.kind), file.open() as source, zipfile.ZipFile(source) as archive:
         found = [info for info in archive.infolist() if info.filename.endswith(".npy")]
         return {info.filename.removesuffix(".npy"): NpzRows(file, archive, info) for info in found}
 
 
 def read_header(source: Any, where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether columns rather than rows follow each other, and type of a .npy file."""
+    """Shape, whether the order is Fortran's, and type of a .npy file."""
     try:
         version = np.lib.format.read_magic(source)
         if version == (1, 0):
@@ -209,18 +209,20 @@ def read_header(source: Any, where: str) -> tuple[tuple[int, ...], bool, np.dtyp
 
 def check_length(where: str, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any], size: int) -> None:
     wanted = offset + math.prod(shape) * dtype.itemsize
-    if wanted != size and not dtype.hasobject:  # of objects, the size is not known
-        raise DamagedFileError(where, NpyRows.kind, f"its header says {wanted} bytes, but it has {size}")
+    if wanted != size and not dtype.hasobject:  # the size of objects is unknown
+        raise DamagedFileError(
+            where, NpyRows.kind, f"by its header it should have {wanted:,} bytes, but it has {size:,}"
+        )
 
 
 def read_values(source: Any, count: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Read so many values, or fail: a short read is not the end of the data."""
+    """Read exactly `count` values, or raise an error."""
     values = np.empty(count, dtype=dtype)
     room = memoryview(values.view(np.uint8)) if count else memoryview(b"")  # type: ignore[arg-type]
     at = 0
     while at < len(room):
         got = source.readinto(room[at:])
         if not got:
-            raise EOFError(f"{len(room) - at} bytes are missing")
+            raise EOFError(f"{len(room) - at:,} bytes are missing")
         at += got
     return values

@@ -1,4 +1,4 @@
-"""What a file is, by the end of its name, else by its first bytes; and by which codec it is compressed."""
+"""Detects the format and compression of a file by its extension, or else by its first bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CODECS = (
     (b"BZh", ".bz2", "bz2"),
     (b"\x28\xb5\x2f\xfd", ".zst", "zstd"),
 )
-# Compressions that are not read.
+# Unsupported compressions.
 OTHER_CODECS = (
     (b"\xfd7zXZ\0", ".xz", "xz"),
     (b"\x5d\0\0", ".lzma", "LZMA"),
@@ -32,8 +32,8 @@ OTHER_CODECS = (
     (b"7z\xbc\xaf\x27\x1c", ".7z", "7-Zip"),
     (b"\xff\x06\0\0sN", ".sz", "Snappy"),
 )
-LONGEST = 8  # bytes of these
-# First bytes and endings of files that people have and that cannot be read here.
+LONGEST = 8  # length of the longest of these signatures
+# Common file types that are not supported, by extension.
 FOREIGN = {
     ".xlsx": "an Excel workbook: save its sheet as CSV",
     ".xls": "an Excel workbook: save its sheet as CSV",
@@ -56,7 +56,7 @@ FOREIGN = {
 
 
 def format_of(file: SourceFile, endings: Mapping[str, Sequence[str]]) -> str:
-    """The format of a file; `endings` has those of each format."""
+    """The format of a file; `endings` maps formats to their extensions."""
     name = Path(file.path).name.lower()
     for kind, ends in endings.items():
         if name.endswith(tuple(ends)):
@@ -73,30 +73,29 @@ def format_of(file: SourceFile, endings: Mapping[str, Sequence[str]]) -> str:
         refuse_foreign_zip(file)
         return "npz"
     codec = codec_of(file)
-    packed = f"it is compressed by {codec}, and " if codec else ""
+    packed = f"it is compressed with {codec}, and " if codec else ""
 
     def what(say: Say) -> str:
         return (
-            f"{packed}its format is not known by its name; give {say('format')}, one of {', '.join(endings)}"
+            f"{packed}its format cannot be told from its name. Give {say('format')}, one of "
+            f"{', '.join(endings)}"
         )
 
     raise UnknownSourceError(file.path, what)
 
 
 def refuse_foreign(file: SourceFile, begin: bytes) -> None:
-    """Refuse a file that is called CSV and is something else by its first bytes."""
+    """Refuse a file with the extension of CSV and the first bytes of another format."""
     _refuse_other_codecs(file, begin)
     for magic, kind in (*MAGIC, (ZIP, "zip"), (b"OLDGROW", "forest")):
         if begin.startswith(magic) and len(begin) > 4:
-            raise UnknownSourceError(file.path, f"it is named as CSV, but holds a {kind} file")
+            raise UnknownSourceError(file.path, f"its name is that of a CSV file, but it is a {kind} file")
 
 
 def _refuse_other_codecs(file: SourceFile, begin: bytes, name: str = "") -> None:
     for magic, ending, codec in OTHER_CODECS:
         if begin.startswith(magic) or name.endswith(ending):
-            what = (
-                f"it is compressed by {codec}, which is not read here: unpack it, or use gzip, bzip2 or zstd"
-            )
+            what = f"compression by {codec} is not supported: unpack it, or use gzip, bzip2 or zstd"
             raise UnknownSourceError(file.path, what)
 
 
@@ -106,7 +105,7 @@ def first_bytes(file: SourceFile, count: int = LONGEST) -> bytes:
 
 
 def codec_of(file: SourceFile) -> str | None:
-    """The codec that compressed a file, by the end of its name, else by its first bytes."""
+    """The codec of a compressed file, by its extension, or else by its first bytes; None if uncompressed."""
     named = next((codec for _, end, codec in CODECS if file.path.lower().endswith(end)), None)
     if named is not None:
         return named
@@ -115,7 +114,7 @@ def codec_of(file: SourceFile) -> str | None:
 
 
 def refuse_foreign_zip(file: SourceFile) -> None:
-    """Workbooks and archives of other files are zip files too, but no arrays of NumPy."""
+    """Refuse zip files without NumPy arrays, such as workbooks and archives."""
     with file.blamed("a zip file"), file.open() as source, zipfile.ZipFile(source) as archive:
         names = archive.namelist()
     if any(name.endswith(".npy") for name in names):
@@ -123,4 +122,4 @@ def refuse_foreign_zip(file: SourceFile) -> None:
     if any(name.startswith("xl/") for name in names):
         raise UnknownSourceError(file.path, f"it is {FOREIGN['.xlsx']}")
     held = f" of {names[0]}" if len(names) == 1 else ""
-    raise UnknownSourceError(file.path, f"it is a zip archive{held}, not of NumPy's arrays: unpack it first")
+    raise UnknownSourceError(file.path, f"it is a zip archive{held} without NumPy arrays: unpack it first")

@@ -1,4 +1,4 @@
-"""Rows of sources that run anew for each pass: polars LazyFrames and objects that export Arrow streams."""
+"""Rows of sources that run again for each pass: polars LazyFrames and objects that export Arrow streams."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SLICE_VALUES = 1 << 21
 
 
 class StreamDataset(TableDataset):
-    """Record batches that come one after the other; their number is known only at the end."""
+    """A stream of record batches; the number of rows is known only at its end."""
 
     def __init__(self, schema: pa.Schema, target: Any, features: Any, weight: Any) -> None:
         columns = choose_columns(schema, target, features, weight, self._where)
@@ -28,7 +28,7 @@ class StreamDataset(TableDataset):
 
     @abstractmethod
     def _run(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """Run the source from its beginning."""
+        """Run the source from the beginning."""
 
     def _tables(
         self, names: tuple[str, ...], rows: int, span: Span
@@ -52,7 +52,7 @@ class StreamDataset(TableDataset):
 
 
 class LazyFrameDataset(StreamDataset):
-    """A polars LazyFrame, run by the streaming engine where there is one."""
+    """A polars LazyFrame, run by the streaming engine if available."""
 
     kind = "polars LazyFrame"
 
@@ -77,9 +77,7 @@ def _collected(frame: Any, rows: int) -> Iterator[Any]:
     if hasattr(frame, "sink_batches"):
         yield from _sunk(frame, rows)
         return
-    start = (
-        0  # an older polars: a slice is pushed down to the scan, so that each reads little more than itself
-    )
+    start = 0  # older polars: slices are pushed down to the scan, so that each reads little more than itself
     while True:
         part = frame.slice(start, rows).collect()
         if not part.height:
@@ -89,9 +87,9 @@ def _collected(frame: Any, rows: int) -> Iterator[Any]:
 
 
 def _sunk(frame: Any, rows: int) -> Iterator[Any]:
-    """The batches of a run in a thread, which waits while they are not fetched.
+    """Run the query in a thread that waits while its batches are not consumed.
 
-    Not collect_batches: where the engine of polars panics, that ends as if there were no more rows.
+    collect_batches is not used: if polars' engine panics, it ends as if there were no more rows.
     """
     results: queue.Queue[Any] = queue.Queue(maxsize=2)
     abandoned = threading.Event()
@@ -110,7 +108,7 @@ def _sunk(frame: Any, rows: int) -> Iterator[Any]:
         end: BaseException | None = None
         try:
             frame.sink_batches(put, chunk_size=rows, maintain_order=True)
-        except BaseException as error:  # noqa: BLE001 - raised again by the reader; a panic is no Exception
+        except BaseException as error:  # noqa: BLE001 - raised again by the reader; a panic is not an Exception
             end = error
         put(end)
 
@@ -127,7 +125,7 @@ def _sunk(frame: Any, rows: int) -> Iterator[Any]:
 
 
 class ArrowStreamDataset(StreamDataset):
-    """Any object with `__arrow_c_stream__` that gives the same stream each time it is asked."""
+    """Any object with `__arrow_c_stream__` that returns the same stream each time."""
 
     def __init__(self, source: Any, target: Any, features: Any, weight: Any) -> None:
         self._source = source
@@ -135,7 +133,7 @@ class ArrowStreamDataset(StreamDataset):
         super().__init__(self._twice(), target, features, weight)
 
     def _twice(self) -> pa.Schema:
-        """The schema; two streams must begin with the same rows, or the source cannot be read again."""
+        """Return the schema; refuse a source whose second stream does not start with the same rows."""
         if isinstance(self._source, pa.RecordBatchReader):
             raise OnceOnlyError(f"A {type(self._source).__name__}")
         try:
@@ -154,7 +152,7 @@ class ArrowStreamDataset(StreamDataset):
     def _run(self, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         reader = pa.RecordBatchReader.from_stream(self._source)
         if not reader.schema.equals(self._schema):
-            raise ChangedSourceError(self._where, "it has other columns than before")
+            raise ChangedSourceError(self._where, "its columns are different")
         for batch in reader:
             yield batch.select(names)
 
@@ -164,7 +162,7 @@ def _first_batch(reader: pa.RecordBatchReader) -> pa.RecordBatch | None:
 
 
 def _differ(one: pa.RecordBatch, other: pa.RecordBatch) -> bool:
-    """Whether two batches are not the same, as far as their first rows tell; NaN equals NaN here."""
+    """Whether the first rows of two batches differ; NaN equals NaN here."""
     if one.num_rows != other.num_rows or one.schema != other.schema:
         return True
     return repr(one.slice(0, 1000).to_pylist()) != repr(other.slice(0, 1000).to_pylist())

@@ -1,4 +1,4 @@
-"""Rows from Arrow record batches: the base of every source that has named columns."""
+"""Rows of Arrow record batches: the base class of all sources with named columns."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class TablePiece:
 
 
 def raw_values(column: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-    """The numbers of a column without a copy where possible, and a mask of the missing ones."""
+    """The numbers of a column, without a copy if possible, and a mask of missing values."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_null(column.type):
@@ -85,7 +85,7 @@ def raw_values(column: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_
 
 
 class TableDataset(Dataset):
-    """A dataset whose columns have names and Arrow types."""
+    """A dataset with named columns of Arrow types."""
 
     def __init__(self, schema: pa.Schema, columns: Columns, n_rows: int | None, nbytes: int | None) -> None:
         self._schema = schema
@@ -101,7 +101,7 @@ class TableDataset(Dataset):
     def _tables(
         self, names: tuple[str, ...], rows: int, span: Span
     ) -> Iterator[tuple[int, str, pa.RecordBatch]]:
-        """Record batches with these columns: number of the first row, where it is from, the batch."""
+        """Yield record batches with these columns: number of the first row, source, batch."""
 
     def _count(self) -> int:
         """By one column alone."""
@@ -114,7 +114,7 @@ class TableDataset(Dataset):
         for first_row, where, batch in self._tables(names, rows, span):
             if batch.num_rows:
                 yield TablePiece(first_row, where, batch, columns, carry)
-            del batch  # before the next is read
+            del batch  # free it before the next one is read
 
     def _column_names(self) -> Sequence[str]:
         return self._schema.names

@@ -1,4 +1,4 @@
-"""Datasets of one or more files with named columns: what Parquet, Arrow and CSV files share."""
+"""Datasets of one or more files with named columns: the base class of Parquet, Arrow IPC and CSV datasets."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .table import TableDataset
 
 
 class FilesDataset(TableDataset):
-    """Rows of files, one after the other; directories named key=value are columns too."""
+    """Rows of files in sequence; directories named key=value are columns too."""
 
     kind: str
-    _skipped = 0  # rows of the first file before the first row
+    _skipped = 0  # rows of the first file before the first row of the partition
 
     def __init__(self, files: list[SourceFile], target: Any, features: Any, weight: Any) -> None:
         self._files = files
@@ -48,18 +48,17 @@ class FilesDataset(TableDataset):
         super().__init__(whole, columns, total, sum(file.size for file in files))
 
     def _look(self, file: SourceFile) -> tuple[pa.Schema, int | None]:
-        """The columns of a file and its number of rows, if it can be known without reading all."""
+        """Return the columns of a file and its number of rows, if known without reading the file."""
         raise NotImplementedError
 
     def _read(
         self, file: SourceFile, names: list[str], rows: int, span: Span
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Batches of a file with the number of their first row in it; those outside the span may be left
-        out."""
+        """Yield batches of a file and the number of their first row; rows outside the span may be omitted."""
         raise NotImplementedError
 
     def _rows_of_units(self, file: SourceFile, rows: int) -> list[int]:
-        """The rows of each part of a file that can be read by itself; it has so many in all."""
+        """The number of rows of each part of a file of `rows` rows that can be read independently."""
         return [rows]
 
     def _cut(self, n: int) -> list[Partition]:
@@ -77,7 +76,7 @@ class FilesDataset(TableDataset):
         return [Partition(part, part.first_row, part.n_rows) for part in parts]
 
     def _cut_between_files(self, n: int) -> list[Partition]:
-        """Files of about the same number of bytes together."""
+        """Group files so that partitions have about the same number of bytes."""
         places = list(accumulate((max(1, file.size) for file in self._files), initial=0))
         edges = [places.index(edge) for edge in nearest_edges(places, n)]
         return [Partition(self._with_files(first, last), None, None) for first, last in pairwise(edges)]
@@ -94,7 +93,7 @@ class FilesDataset(TableDataset):
         return part
 
     def _with_files(self, first: int, last: int) -> FilesDataset:
-        """Only these of the files."""
+        """The dataset restricted to these files."""
         part = copy.copy(self)
         part._files, part._file_rows = self._files[first:last], self._file_rows[first:last]
         part.nbytes = sum(file.size for file in part._files)
@@ -124,14 +123,14 @@ class FilesDataset(TableDataset):
                 and end != known
                 and not (span.stop is not None and span.stop <= before + end)
             ):
-                raise ChangedSourceError(file.path, f"it ended after {end} rows and had {known}")
+                raise ChangedSourceError(file.path, f"it had {known:,} rows and now has {end:,}")
             if known is None:
                 self._file_rows[i] = end
             before += end
 
     def _with_partitions(self, schema: pa.Schema) -> pa.Schema:
         for name in [name for name in self._partitions if name in schema.names]:
-            del self._partitions[name]  # the file's own column is the one that counts
+            del self._partitions[name]  # a column in the file takes precedence
         return pa.schema([*schema, *(pa.field(name, kind) for name, kind in self._partitions.items())])
 
     def _add_partitions(
@@ -161,14 +160,18 @@ class FilesDataset(TableDataset):
 
 
 def partition_types(files: list[SourceFile], target: Any) -> dict[str, pa.DataType]:
-    """The key=value columns of the paths: whole numbers or floats if all values are such, else text.
+    """The types of key=value columns: int64 or float64 if all values are numbers, else string.
 
-    Labels are text too if two of them would be the same number, as 07 and 7.
+    Labels are strings as well if two of them would be the same number, such as 07 and 7.
     """
     first = files[0]
     for file in files:
         for name in first.partition.keys() ^ file.partition.keys():
-            raise DifferentFilesError(file.path, name, "is a directory key=value not as in", first.path)
+            here = name in file.partition
+            what = (
+                "is a key=value directory, but not in" if here else "is missing, but a key=value directory in"
+            )
+            raise DifferentFilesError(file.path, name, what, first.path)
     return {
         name: _narrowest([file.partition[name] for file in files], name == target) for name in first.partition
     }
@@ -181,6 +184,8 @@ def _narrowest(values: list[str | None], apart: bool) -> pa.DataType:
             numbers = text.cast(kind)
         except pa.ArrowInvalid:
             continue
-        if not apart or len(set(numbers.to_pylist())) == len(text):  # Arrow has two zeros
+        if not apart or len(set(numbers.to_pylist())) == len(
+            text
+        ):  # unique of Arrow distinguishes 0.0 and -0.0
             return kind
     return pa.string()

@@ -1,6 +1,6 @@
-"""The files of a directory or a glob on this machine, each once; what may be data and is left out is said.
+"""Lists the local files of a directory or a glob, each once, and warns of skipped files that may be data.
 
-Links are followed, but no directory or file is read twice, and one that cannot be read is an error.
+Links are followed, but no directory or file is read twice. A file that cannot be read is an error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..messages.surface import listed
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 MAGIC = re.compile(r"[*?[]")
 COMPRESSED = (".gz", ".bz2", ".zst", ".xz", ".lz4", ".lzma", ".zip", ".7z", ".snappy", ".br", ".z")
-# Files that go with data and hold no rows.
+# Files that often accompany data and contain no rows.
 BESIDE = re.compile(
     r"(readme|license|licence|citation|changelog|makefile).*"
     r"|.*\.(md|rst|pdf|crc|md5|sha\d*|sum|py|ipynb|r|ya?ml|toml|sh|png|svg|jpe?g)",
@@ -34,7 +34,7 @@ KINDS = (
 
 
 class Chosen:
-    """Which of the files of a directory are data, by their names; says what is left out."""
+    """Decides by their names which files of a directory are data, and warns of the others."""
 
     def __init__(self, root: str, extensions: Sequence[str]) -> None:
         self._root = root
@@ -42,7 +42,7 @@ class Chosen:
         self._left_out: list[str] = []
 
     def is_data(self, path: str) -> bool:
-        """By the part of the path inside the directory."""
+        """Whether a file is data, by the part of its path below the root."""
         parts = [part for part in path[len(self._root) :].split("/") if part]
         name = parts[-1].lower()
         data = name.endswith(self._extensions)
@@ -52,7 +52,7 @@ class Chosen:
             return False
         if not data and _unpacked(name).endswith(self._extensions):
             raise UnknownSourceError(
-                path, "it is compressed in a way that is not read here: unpack it, or move it elsewhere"
+                path, "its compression is not supported: unpack it, or move it elsewhere"
             )
         if not data and not BESIDE.fullmatch(name):
             self.leave_out(path)
@@ -65,8 +65,8 @@ class Chosen:
         if self._left_out:
             names = listed(sorted(self._left_out), 5)
             warn(
-                f"Left out of {self._root or '.'}: {names}. What begins with a dot "
-                "or an underscore, other formats, and what links lead to a second time are not read.",
+                f"Skipped in {self._root or '.'}: {names}. Names that start with a dot or an underscore, "
+                "other formats, and files reached a second time by links are not read.",
                 UserWarning,
                 stacklevel=7,
             )
@@ -83,17 +83,17 @@ def is_hidden(name: str) -> bool:
 
 
 def partition_of(inner: str) -> dict[str, str | None]:
-    """The key=value directories of this part of a path."""
+    """The key=value directories of a part of a path."""
     pairs = [part.split("=", 1) for part in inner.split("/")[:-1] if "=" in part]
     return {unquote(key): None if value == NULL_PARTITION else unquote(value) for key, value in pairs}
 
 
 def walk(root: str, chosen: Chosen) -> list[str]:
-    """The data in a directory and in those below it."""
+    """The data files in a directory and its subdirectories."""
     seen: set[object] = set()
-    found: list[tuple[bool, str]] = []  # whether by a link, path
+    found: list[tuple[bool, str]] = []  # whether reached by a link, and path
     folders = [(root, False)]
-    while folders:  # links after all that is no link, so that a file goes by its own name
+    while folders:  # links last, so that files are found under their own names
         folder, linked = folders.pop(0)
         if linked and _leads_back(folder):
             chosen.leave_out(folder)
@@ -105,7 +105,7 @@ def walk(root: str, chosen: Chosen) -> list[str]:
             linked_too = linked or entry.is_symlink()
             if not _is_folder(entry):
                 found.append((linked_too, entry.path))
-            elif is_hidden(entry.name):  # left out, and no matter if it cannot be read
+            elif is_hidden(entry.name):  # skipped, even if it cannot be read
                 found += [
                     (True, os.path.join(at, name)) for at, _, names in os.walk(entry.path) for name in names
                 ]
@@ -126,14 +126,14 @@ def walk(root: str, chosen: Chosen) -> list[str]:
 
 
 def _leads_back(link: str) -> bool:
-    """Whether a link leads to a directory that it is in."""
+    """Whether a link points to a directory that contains it."""
     target = os.path.realpath(link)
     folder = os.path.realpath(os.path.dirname(link))
     return os.path.commonpath([target, folder]) == target
 
 
 def _is_new(path: str, inner: str, seen: set[object]) -> bool:
-    """Whether a file or directory was not met before, with the same values in the names of directories."""
+    """Whether a file or directory was not seen before with the same key=value directories."""
     status = _status(path)
     key = (status.st_dev, status.st_ino, tuple(sorted(partition_of(inner).items())))
     if key in seen:
@@ -162,14 +162,14 @@ def _status(path: str) -> os.stat_result:
         return os.stat(path)
     except FileNotFoundError as error:
         if os.path.islink(path):
-            raise UnknownSourceError(path, "it is a symbolic link to what is not there") from error
+            raise UnknownSourceError(path, "it is a broken symbolic link") from error
         raise UnreadableFileError(path, error) from error
     except OSError as error:
         raise UnreadableFileError(path, error) from error
 
 
 def check_regular(path: str) -> None:
-    """Refuse pipes, sockets and devices, which would wait for ever or never end."""
+    """Refuse pipes, sockets and devices, which may block forever or never end."""
     mode = _status(path).st_mode
     for test, kind in KINDS:
         if test(mode):
@@ -177,7 +177,7 @@ def check_regular(path: str) -> None:
 
 
 def match(pattern: str) -> list[str]:
-    """The files that a glob matches, as those of Python's glob, with `**` for any directories."""
+    """The files that a glob matches, by the rules of Python's glob, with `**` for any directories."""
     root, rest = split_glob(pattern)
     chosen = Chosen(root, ())
     files = []
@@ -201,7 +201,7 @@ def match(pattern: str) -> list[str]:
 
 
 def split_glob(pattern: str) -> tuple[str, list[str]]:
-    """The directories of a glob before the first wildcard, and the rest of its parts."""
+    """Split a glob into the directory before the first wildcard and the remaining parts."""
     parts = pattern.split("/")
     fixed = next((i for i, part in enumerate(parts) if MAGIC.search(part)), len(parts) - 1)
     root = "/".join(parts[:fixed])

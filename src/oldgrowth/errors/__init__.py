@@ -1,4 +1,4 @@
-"""Every error that oldgrowth raises, each with a sentence that says what, where, how much and what helps."""
+"""All errors that oldgrowth raises. Messages say what is wrong, where, how much, and what to change."""
 
 from .base import (
     DataError,

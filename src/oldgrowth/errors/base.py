@@ -1,18 +1,19 @@
-"""What all errors share, and those of parameters and data in general."""
+"""The base class of all errors, and errors about parameters and data in general."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from ..messages.surface import Say, in_python, in_words_of, on_command_line
+from ..messages.surface import Say, in_python, in_words_of, name_in, on_command_line, value_in
 from ..messages.text import printable
 
 
 class OldgrowthError(ValueError):
-    """The base of all errors raised for bad data or bad parameters.
+    """Base class of all errors raised by oldgrowth.
 
-    A message that tells its reader what to change is a function of how the surface in use spells it.
+    A message that names parameters is a function of how to spell them: as in Python, or as options of the
+    command line.
     """
 
     __module__ = __package__  # where users find it
@@ -29,12 +30,12 @@ class OldgrowthError(ValueError):
         return printable(super().__str__(), keep="\n")  # names from files may have control characters
 
     def replace(self, old: str, new: str) -> None:
-        """Put it in other words, if what failed has another name for its reader."""
+        """Replace a name in the message by one that the reader knows."""
         self.args = tuple(arg.replace(old, new) if isinstance(arg, str) else arg for arg in self.args)
         self.on_command_line = self.on_command_line.replace(old, new)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The message alone: processes of joblib send errors to each other."""
+        """Pickle the finished message: processes of joblib send errors to each other."""
         return _rebuilt, (type(self), self.args, vars(self))
 
 
@@ -45,46 +46,47 @@ def _rebuilt(cls: type[OldgrowthError], args: tuple[Any, ...], attributes: dict[
 
 
 class ParameterError(OldgrowthError):
-    """A parameter has a value that it cannot have."""
+    """A parameter has an invalid value."""
 
     def __init__(self, name: str, value: object, wanted: str | Callable[[Say], str]) -> None:
         def message(say: Say) -> str:
-            known = in_words_of(say, wanted) if isinstance(wanted, str) else wanted(say)
-            bare = name if say is in_python else say(name)
-            return f"{say(name, value)} is not possible: {bare} must be {known}."
+            expected = in_words_of(say, wanted) if isinstance(wanted, str) else wanted(say)
+            return f"{name_in(say, name)} must be {expected}; got {value_in(say, name, value)}."
 
         super().__init__(message)
 
 
 class UnknownParameterError(OldgrowthError, TypeError):
-    """An estimator does not have a parameter of this name."""
+    """An estimator has no parameter of this name."""
 
     def __init__(self, estimator: str, name: str, way: str) -> None:
         super().__init__(f"{estimator} has no parameter {name}: {way}{'' if way.endswith('?') else '.'}")
 
 
 class DataError(OldgrowthError):
-    """The rows, targets or weights cannot be learned from."""
+    """The rows, targets or weights cannot be used for training or prediction."""
 
 
 class MissingExtraError(OldgrowthError):
-    """Something needs a package that is not installed."""
+    """An optional package is not installed."""
 
     def __init__(self, requirement: str, source: str) -> None:
         package = requirement.replace(">=", " ") + " or newer"
-        super().__init__(f"{source} needs {package}: install it with pip install '{requirement}'.")
+        super().__init__(f"{source} requires {package}. Install it with: pip install '{requirement}'.")
 
 
 class StoppedError(OldgrowthError):
-    """The fit that a task belongs to has failed or was interrupted; its error is the one that is seen."""
+    """The fit of this task failed or was interrupted; users see the original error instead."""
 
 
 class SceneError(OldgrowthError):
-    """The scene of the demo could not be made."""
+    """The demo's scene could not be generated."""
 
     def __init__(self, code: int, said: str) -> None:
-        words = said.strip().splitlines() or ["it did not say why"]
-        why = words[-1]
+        lines = said.strip().splitlines() or ["no reason was given"]
+        why = lines[-1]
         if code < 0:
-            why = f"its process was ended by signal {-code}, as a system short of memory does"
-        super().__init__(f"The scene could not be made: {why.rstrip('.')}. A smaller --size needs less.")
+            why = f"its process was ended by signal {-code}, possibly because the system ran out of memory"
+        super().__init__(
+            f"The scene could not be generated: {why.rstrip('.')}. A smaller --size needs less memory."
+        )

@@ -1,4 +1,4 @@
-"""Errors of columns, labels, weights and batches."""
+"""Errors about columns, labels, weights and batches."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from difflib import get_close_matches
 from typing import Any
 
 from ..messages.surface import Say, difference, listed
+from ..messages.text import capitalized, human_bytes
 from .base import DataError
 
-_MOST_CORRECTED = 3  # names that are not there for which those that are there are searched
-
-
-_MOST_COMPARED = 2_000  # names that one is compared with
+_MOST_CORRECTED = 3  # missing names for which similar ones are suggested
+_MOST_COMPARED = 2_000  # existing names that a missing one is compared with
 
 
 def _nearest(text: str, names: Sequence[str]) -> list[str]:
-    """Names like this one, among those of about its length; each comparison takes time."""
+    """Similar names, searched among those of about the same length, because comparisons are slow."""
     likely = [name for name in names if abs(len(name) - len(text)) <= 2 + len(text) // 3]
     likely.sort(key=lambda name: name[:1] != text[:1])
     return get_close_matches(text, likely[:_MOST_COMPARED], n=3)
 
 
 class MissingColumnError(DataError):
-    """Columns were asked for that are not there."""
+    """Requested columns do not exist."""
 
     def __init__(
         self, wanted: object | Sequence[object], where: str, columns: Iterable[object], what: str = "column"
@@ -44,58 +43,58 @@ class MissingColumnError(DataError):
 
 
 class NoMemberError(DataError):
-    """A file of several arrays in which none is called X."""
+    """A file of several arrays has none named X, and `features` names none of them."""
 
     def __init__(self, file: str, what: str, members: Iterable[str]) -> None:
         names = list(members)
         likely = names[0] if names else "X"
         super().__init__(
             lambda say: (
-                f"{file} has no {what} 'X' with the rows. Its {what}s are {listed(names)}: name the one that "
-                f"has the rows, as in {say('features', likely)}."
+                f"{file} has no {what} 'X'. Its {what}s are {listed(names)}: name the one that holds the "
+                f"rows, as in {say('features', likely)}."
             )
         )
 
 
 class NamelessColumnsError(DataError):
-    """Columns were asked for by name where there are no names."""
+    """Columns were requested by name from a source without column names."""
 
     def __init__(self, where: str, what: str) -> None:
         super().__init__(
             lambda say: (
-                f"The columns of {where} have no names, so {what} is not possible: give the names of all "
-                f"columns with {say('features')}."
+                f"Cannot {what}: the columns of {where} have no names. Name all of them with "
+                f"{say('features')}."
             )
         )
 
 
 class DuplicateColumnError(DataError):
-    """Two columns of the same name, or one column in two roles."""
+    """Two columns have the same name, or a column is selected twice."""
 
     def __init__(self, column: object, where: str, what: str = "occurs more than once") -> None:
         super().__init__(
             lambda say: (
-                f"Column {column!r} of {where} {what}: rename it or leave it out with {say('features')}."
+                f"Column {column!r} of {where} {what}: rename it, or exclude it with {say('features')}."
             )
         )
 
 
 class SameRoleError(DataError):
-    """One column as target and as weight, or as one of them and a feature."""
+    """A column is used in two roles: target, weight or feature."""
 
     def __init__(self, column: object, where: str, what: str) -> None:
-        super().__init__(f"Column {column!r} of {where} {what}: a column can have one role only.")
+        super().__init__(f"Column {column!r} of {where} {what}: a column can have only one role.")
 
 
 class ColumnTypeError(DataError):
-    """Columns whose type cannot be a feature, a target or a weight; `others` are more of the same role."""
+    """Columns have a type that their role does not allow; `others` are further columns of that role."""
 
     def __init__(
         self, column: object, where: str, found: object, role: str, others: Mapping[Any, object] | None = None
     ) -> None:
         columns = {column: found, **(others or {})}
         if len(columns) == 1:
-            begin = f"Column {column!r} of {where} has the type {found} and cannot be a {role}"
+            begin = f"Column {column!r} of {where} has type {found} and cannot be a {role}"
         else:
             names = [f"{name!r} ({kind})" for name, kind in columns.items()]
             more = f" and {len(names) - 20:,} more" if len(names) > 20 else ""
@@ -104,9 +103,9 @@ class ColumnTypeError(DataError):
 
         def message(say: Say) -> str:
             wanted = {
-                "feature": f"features must be numbers or bools: encode {them}, or choose others with "
+                "feature": f"features must be numbers or bools. Encode {them}, or select other columns with "
                 f"{say('features')}",
-                "target": "a target must hold numbers, bools or strings, all of one kind",
+                "target": "a target must contain only numbers, only bools or only strings",
                 "weight": "weights must be numbers",
             }
             return f"{begin}{':' if len(columns) == 1 else '.'} {wanted[role]}."
@@ -115,7 +114,7 @@ class ColumnTypeError(DataError):
 
 
 class NotNumbersError(DataError, TypeError):
-    """Columns of an array or a data frame that are not numbers; `columns` says what each holds."""
+    """Columns of an array or a data frame are not numeric; `columns` maps names to what they contain."""
 
     def __init__(self, columns: Mapping[Any, str], reason: str = "") -> None:
         names = [f"{name!r} ({what})" for name, what in columns.items()]
@@ -124,14 +123,14 @@ class NotNumbersError(DataError, TypeError):
         begin = "Complex data not supported. " if complex_numbers else ""
         why = f" ({reason})" if "argument must be" in reason else ""
         super().__init__(
-            f"{begin}{'Columns' if len(names) > 1 else 'Column'} {', '.join(names[:20])}{more} of X "
-            f"{'are' if len(names) > 1 else 'is'} not of numbers or bools: encode text as numbers, "
-            f"and leave out the rest{why}."
+            f"{begin}X must contain only numbers or bools, but {'columns' if len(names) > 1 else 'column'} "
+            f"{', '.join(names[:20])}{more} {'do' if len(names) > 1 else 'does'} not{why}. Encode text as "
+            "numbers, and drop other columns."
         )
 
 
 class DifferentFilesError(DataError):
-    """Files of one dataset that do not have the same columns."""
+    """The files of a dataset have different columns."""
 
     def __init__(self, file: str, column: str, what: str, first: str) -> None:
         super().__init__(
@@ -141,56 +140,55 @@ class DifferentFilesError(DataError):
 
 
 class ChangedSourceError(DataError):
-    """A source is not what it was when it was opened or first read."""
+    """A source changed after it was opened or first read."""
 
     def __init__(self, where: str, what: str) -> None:
-        source = f"The {where.removeprefix('the ')}" if where.startswith("the ") else where
         super().__init__(
-            f"{source} changed since the dataset was opened: {what}. Do not write to it while "
-            "it is used; open it anew."
+            f"{capitalized(where)} changed after the dataset was opened: {what}. Open it again, and do not "
+            "write to it while it is in use."
         )
 
 
 class MissingLabelError(DataError):
-    """A row without a label, or with one that is no finite number."""
+    """The label of a row is missing or not finite."""
 
     def __init__(self, row: int, column: object, where: str, what: str = "is missing") -> None:
         super().__init__(
-            f"The label in row {row}, column {column}, of {where} {what}: every row "
-            "needs a label to learn from."
+            f"The label in row {row}, column {column}, of {where} {what}: every training row must have a "
+            "label."
         )
 
 
 class SameNumberError(DataError):
-    """Two labels that differ as text and are the same number."""
+    """Two labels differ as text but are the same number."""
 
     def __init__(self, column: str, label: str, other: str, row: int, where: str) -> None:
         same = "truth value" if other.strip().lower() in ("true", "false") else "number"
         super().__init__(
             lambda say: (
                 f"The labels {label!r} and {other!r} of column {column!r} are the same {same} (row {row} of "
-                f"{where}): to keep them apart have the column as text, in CSV with "
+                f"{where}). To keep them distinct, store the column as text, or for CSV files give "
                 f"{say('types', {column: 'string'})}."
             )
         )
 
 
 class TooManyLabelsError(DataError):
-    """A target with so many labels that they do not fit memory."""
+    """A target has too many distinct labels to fit in memory."""
 
     def __init__(self, column: str, labels: int, rows: int, taken: int, least: int) -> None:
         self.least = least
         megabytes = -(-least // 10**6)
         super().__init__(
-            f"memory_limit is too low: the target {column!r} has {labels:,} different labels in its first "
-            f"{rows:,} rows, which take {taken / 1e6:,.0f} MB. A column with another value in nearly every "
-            "row is an id, not a class: choose another target. If all of these are classes, at least "
-            f"{megabytes:,} MB are needed here (memory_limit='{megabytes}MB')."
+            f"memory_limit is too low: the target {column!r} has {labels:,} distinct labels in its first "
+            f"{rows:,} rows, which take {human_bytes(taken)}. A column with a different value in nearly "
+            "every row is an id, not a class: choose another target. If these are all classes, raise the "
+            f"limit to at least memory_limit='{megabytes}MB'."
         )
 
 
 class WeightError(DataError):
-    """A weight that is missing, negative or infinite."""
+    """A weight is missing, negative or infinite."""
 
     def __init__(self, row: int, column: object, where: str, value: float) -> None:
         super().__init__(
@@ -200,12 +198,12 @@ class WeightError(DataError):
 
 
 class BatchError(DataError):
-    """A batch of a callable that does not fit the others."""
+    """A batch of a callable is invalid or differs from the others."""
 
     def __init__(self, number: int, what: str) -> None:
         super().__init__(
-            f"Batch {number} of the callable {what}: each batch must be X, (X, y) or "
-            "(X, y, weight), all alike."
+            f"Batch {number} of the callable {what}: batches must be X, (X, y) or (X, y, weight), and all "
+            "of the same form."
         )
 
 
@@ -217,10 +215,10 @@ class FailedBatchError(DataError):
 
 
 class OnceOnlyError(DataError):
-    """A source that can be read only once."""
+    """A source can be read only once."""
 
     def __init__(self, source: str) -> None:
         super().__init__(
-            f"{source} can be read only once, but training reads the data several times: give a file, or a "
-            "callable that returns a fresh iterator of (X, y) batches each time."
+            f"{source} can be read only once, but training reads the data several times: use a file, or a "
+            "callable that returns a new iterator over (X, y) batches each time."
         )

@@ -1,53 +1,54 @@
-"""Errors of a fit: its limits, directories and checkpoints."""
+"""Errors about a fit: its data, limits, directories and checkpoints."""
 
 from __future__ import annotations
 
-from ..messages.surface import Say, in_python
+from ..messages.surface import name_in
+from ..messages.text import human_bytes
 from .base import DataError, OldgrowthError
 
 
 class InfiniteValueError(DataError):
-    """A value is infinite, or becomes so as float32."""
+    """A value is infinite, or too large for float32."""
 
     def __init__(self, row: int, column: object, where: str = "") -> None:
         source = f" of {where}" if where else ""
         super().__init__(
             "Input X contains infinity or a value too large for dtype('float32'): "
-            f"row {row}, column {column}{source}. Missing values are allowed as NaN; replace infinite ones."
+            f"row {row}, column {column}{source}. Replace infinite values; NaN marks missing values."
         )
 
 
 class ChangedDataError(DataError):
-    """A second pass over the data found other rows than the first."""
+    """A second pass over the data found other values than the first."""
 
     def __init__(self, first_row: int, last_row: int, where: str) -> None:
         super().__init__(
-            f"The data changed while it was read: rows {first_row} to {last_row} of {where} hold a value in "
-            "the second pass that was not there in the first. Do not write to the data during fit."
+            f"The data changed during the fit: rows {first_row} to {last_row} of {where} contain a value in "
+            "the second pass that the first pass did not find. Do not write to the data during a fit."
         )
 
 
 class TooManyFeaturesError(DataError):
-    """More features than a node can name."""
+    """The data has more features than a node can address."""
 
     def __init__(self, n_features: int, limit: int) -> None:
-        super().__init__(f"X has {n_features} features, but at most {limit} fit the node format of a forest.")
+        super().__init__(f"X has {n_features:,} features, but a forest supports at most {limit:,}.")
 
 
 class TooManyBucketsError(DataError):
-    """More buckets than the row index of a top tree can name."""
+    """A top tree would have more buckets than can be numbered."""
 
     def __init__(self, n_buckets: int, limit: int) -> None:
         super().__init__(
             lambda say: (
-                f"A top tree would have about {n_buckets} buckets, but at most {limit} are possible: "
-                f"choose a larger {_name(say, 'bucket_size')}."
+                f"A top tree would have about {n_buckets:,} buckets, but at most {limit:,} are supported: "
+                f"choose a larger {name_in(say, 'bucket_size')}."
             )
         )
 
 
 class SpillDirectoryError(OldgrowthError, OSError):
-    """The directory for what does not fit memory cannot be used."""
+    """The directory for data that does not fit in memory cannot be used."""
 
 
 class SpillFullError(SpillDirectoryError):
@@ -55,23 +56,24 @@ class SpillFullError(SpillDirectoryError):
 
     def __init__(self, path: object, needed: int, used: int, free: int) -> None:
         super().__init__(
-            f"The disk with {path} is full: {needed:,} more bytes were needed, {used:,} are used by this "
-            f"fit, {free:,} are free. Free some, choose another spill_dir, or a lower spill_limit."
+            f"The disk with {path} is full: {human_bytes(needed)} more were needed, {human_bytes(used)} are "
+            f"used by this fit, {human_bytes(free)} are free. Free some space, choose another spill_dir, or "
+            "a lower spill_limit."
         )
 
 
 class DirectoryInUseError(OldgrowthError):
-    """Another process works in the checkpoint directory."""
+    """Another process uses the checkpoint directory."""
 
     def __init__(self, path: object) -> None:
         super().__init__(
-            f"checkpoint_dir={str(path)!r} is in use by another process: wait for it, or choose another "
-            "directory."
+            f"checkpoint_dir={str(path)!r} is in use by another process: wait for it to finish, or choose "
+            "another directory."
         )
 
 
 class DamagedBlockError(OldgrowthError):
-    """What was read back from the spill directory is not what was written to it."""
+    """A block read from the spill directory differs from what was written."""
 
     def __init__(self, path: object, offset: int, wrong: str) -> None:
         super().__init__(
@@ -81,12 +83,12 @@ class DamagedBlockError(OldgrowthError):
 
 
 class UnseenLabelError(DataError):
-    """A label that the first pass did not meet."""
+    """A second pass over the data found a label that the first did not."""
 
     def __init__(self, label: object, row: int, where: str) -> None:
         super().__init__(
-            f"The data changed while it was read: row {row} of {where} has the label {label!r} in the second "
-            "pass, which no row had in the first. Do not write to the data during fit."
+            f"The data changed during the fit: row {row} of {where} has the label {label!r} in the second "
+            "pass, which the first pass did not find. Do not write to the data during a fit."
         )
 
 
@@ -95,32 +97,32 @@ class CheckpointError(OldgrowthError):
 
     def __init__(self, path: object, what: str) -> None:
         super().__init__(
-            f"checkpoint_dir={str(path)!r} cannot be continued: {what}. "
+            f"The fit in checkpoint_dir={str(path)!r} cannot be resumed: {what}. "
             "Use the same data and parameters, or an empty directory."
         )
 
 
 class SharedCheckpointError(CheckpointError):
-    """Other users can change what is in the checkpoint directory."""
+    """Other users can write to the checkpoint directory."""
 
     def __init__(self, path: object, shared: object, why: str) -> None:
-        where = why if shared == path else f"of {shared}, {why}"
+        where = why if shared == path else f"{shared}: {why}"
         OldgrowthError.__init__(
             self,
-            f"checkpoint_dir={str(path)!r} cannot be used: {where}, and a fit would train on whatever they "
-            "put there. Choose a directory of your own that nobody else can write to "
+            f"checkpoint_dir={str(path)!r} cannot be used: {where}, so a fit could train on files that they "
+            "changed. Choose a directory that only you can write to "
             f"(chmod go-w {shared}), or one that does not exist yet.",
         )
 
 
 class DamagedCheckpointError(CheckpointError):
-    """A file of a checkpoint does not hold what a fit wrote to it."""
+    """A file of a checkpoint differs from what was written."""
 
     def __init__(self, path: object, what: str, directory: object) -> None:
         OldgrowthError.__init__(
             self,
             f"{path} is damaged: {what}. The disk or another program changed it; nothing was trained on it. "
-            f"Remove {directory} and fit again: the fit then begins anew.",
+            f"Remove {directory} and fit again, from the beginning.",
         )
 
 
@@ -131,25 +133,25 @@ class MemoryLimitError(OldgrowthError):
         self.least = least
         megabytes = -(-least // 10**6)
         super().__init__(
-            f"memory_limit of {limit / 1e6:,.0f} MB is too low: at least {megabytes:,} MB are needed here "
+            f"memory_limit of {human_bytes(limit)} is too low: at least {human_bytes(least)} are needed "
             f"(memory_limit='{megabytes}MB').{' ' if way else ''}{way}"
         )
 
 
 class DiskTooSmallError(SpillDirectoryError):
-    """The buckets of one top tree, the trees and the votes do not fit the disk, or the spill limit."""
+    """The disk or the spill limit is too small for the buckets of one top tree, the trees and the votes."""
 
     def __init__(self, path: object, needed: int, free: int, limit: int, votes: int = 0) -> None:
         most = ""
         if 2 * votes > needed:
             most = (
-                f" {votes / 1e9:,.3g} GB of them are for out-of-bag votes, one for each row, class and top "
-                "tree: without oob_score, or with fewer classes or trees, less is needed."
+                f" Out-of-bag votes, one for each row, class and top tree, take {human_bytes(votes)} of it: "
+                "without oob_score, or with fewer classes or trees, less is needed."
             )
         super().__init__(
-            f"About {needed / 1e9:,.3g} GB of disk are needed in {path}, {free / 1e9:,.3g} GB are free and "
-            f"the spill_limit is {limit / 1e9:,.3g} GB: choose a spill_dir with more room, or a spill_limit "
-            f"of at least {-(-needed // 10**6)}MB.{most}"
+            f"The fit needs about {human_bytes(needed)} of disk in {path}, where {human_bytes(free)} are "
+            f"free and the spill_limit is {human_bytes(limit)}: choose a spill_dir with more free space, or "
+            f"a spill_limit of at least {-(-needed // 10**6)}MB.{most}"
         )
 
 
@@ -159,39 +161,33 @@ class SpillLimitError(SpillDirectoryError):
     def __init__(self, path: object, limit: int, used: int, wanted: int) -> None:
         least = -(-max(int(1.5 * limit), used + wanted) // 10**6)
         super().__init__(
-            f"The spill_limit of {limit / 1e6:,.0f} MB is reached: {used / 1e6:,.1f} MB are in {path}, and "
-            f"{wanted:,} more bytes were needed. Trees came out larger than expected: a spill_limit of "
-            f"{least}MB may do; with a checkpoint_dir the fit then goes on where it was."
+            f"The spill_limit of {human_bytes(limit)} is reached: {human_bytes(used)} are in {path}, and "
+            f"{human_bytes(wanted)} more were needed, because trees are larger than expected. A spill_limit "
+            f"of {least}MB may be enough; with a checkpoint_dir the fit then resumes where it stopped."
         )
 
 
 class OutOfMemoryError(OldgrowthError, MemoryError):
-    """The system gives the process no more memory."""
+    """The operating system refused to allocate memory."""
 
     def __init__(self, reason: str, resident: str, address_space: str | None) -> None:
         limit = f" and may address {address_space} (ulimit -v)" if address_space else ""
         super().__init__(
             lambda say: (
-                f"The system gave no more memory ({reason or 'no reason given'}): the process has {resident}"
-                f"{limit}. Raise its limits, or choose a lower {_name(say, 'memory_limit')} or fewer "
-                f"{_name(say, 'n_jobs')}."
+                f"Out of memory ({reason or 'no reason given'}): the process uses {resident}{limit}. Raise "
+                f"its limits, or lower {name_in(say, 'memory_limit')} or {name_in(say, 'n_jobs')}."
             )
         )
 
 
 class ThreadLimitError(OldgrowthError, RuntimeError):
-    """The system starts no more threads for the process."""
+    """The operating system refused to start a thread."""
 
     def __init__(self, reason: str, running: int, address_space: str | None) -> None:
-        limit = f", or its limit of {address_space} on addresses (ulimit -v)" if address_space else ""
+        limit = f", or on addresses ({address_space}, ulimit -v)" if address_space else ""
         super().__init__(
             lambda say: (
-                f"The system started no thread beside the {running} of the process: {reason}. Choose fewer "
-                f"{_name(say, 'n_jobs')}, or raise the limit on processes and threads (ulimit -u){limit}."
+                f"No thread could be started in addition to the {running} of the process: {reason}. Lower "
+                f"{name_in(say, 'n_jobs')}, or raise the limit on processes and threads (ulimit -u){limit}."
             )
         )
-
-
-def _name(say: Say, knob: str) -> str:
-    """A knob without a value."""
-    return knob if say is in_python else say(knob)

@@ -1,4 +1,4 @@
-"""Errors of forests: their files, what is written, exports."""
+"""Errors about forests: model files, output files and exports."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from .base import OldgrowthError
 
 
 class ModelFileError(OldgrowthError):
-    """A file that a forest cannot be read from."""
+    """A forest cannot be read from a file."""
 
 
 class UnreadableModelFileError(ModelFileError, OSError):
-    """The system does not let us read a file; `errno` is the system's word for why."""
+    """The operating system failed to read a model file; `errno` is its error number."""
 
     def __init__(self, path: str | Path, error: OSError) -> None:
         super().__init__(f"{path} could not be read: {error.strerror}.")
@@ -21,91 +21,91 @@ class UnreadableModelFileError(ModelFileError, OSError):
 
 
 class MissingModelFileError(UnreadableModelFileError, FileNotFoundError):
-    """There is no file of this name."""
+    """The model file does not exist."""
 
 
 class NotAModelFileError(ModelFileError):
-    """The file is something else."""
+    """The file is not a model file."""
 
-    def __init__(self, path: str | Path, why: str = "it begins with other bytes") -> None:
+    def __init__(self, path: str | Path, why: str = "it does not start like a model file") -> None:
         super().__init__(f"{path} is not a forest saved by oldgrowth: {why}.")
 
 
 class NewerModelFileError(ModelFileError):
-    """The file has a format that this version does not know."""
+    """The model file has a newer format than this version reads."""
 
     def __init__(self, path: str | Path, version: int, known: int) -> None:
         super().__init__(
-            f"{path} has format version {version}, but this oldgrowth reads versions up to {known}: "
-            "a newer oldgrowth is needed."
+            f"{path} has format version {version}, but this version of oldgrowth reads formats up to "
+            f"{known}: upgrade oldgrowth."
         )
 
 
 class TruncatedModelFileError(ModelFileError):
-    """The file ends too early."""
+    """The model file ends too early."""
 
     def __init__(self, path: str | Path, size: int, wanted: int) -> None:
-        super().__init__(
-            f"{path} is truncated: {size:,} of {wanted:,} bytes are there. Copy or save it again."
-        )
+        super().__init__(f"{path} is truncated: it has {size:,} of {wanted:,} bytes. Copy or save it again.")
 
 
 class CorruptedModelFileError(ModelFileError):
-    """The file does not hold what was written to it; `section` says where."""
+    """The model file differs from what was written; `section` names the part."""
 
     def __init__(self, path: str | Path, section: str, what: str) -> None:
-        super().__init__(f"{path} is corrupted in its section {section}: {what}. Copy or save it again.")
+        super().__init__(f"{path} is corrupted in section {section}: {what}. Copy or save it again.")
         self.section = section
 
 
 class DamagedForestError(OldgrowthError):
-    """The temporary file of a forest that was fitted on disk is not what was written to it."""
+    """The temporary file of a forest fitted on disk differs from what was written."""
 
     def __init__(self, directory: str | Path, what: str) -> None:
         super().__init__(
             f"The forest was fitted on disk, and its temporary file in {directory} is damaged: {what}. "
-            "The disk or another program changed it: fit again."
+            "The disk or another program changed it; fit again."
         )
 
 
 class OutputError(OldgrowthError, OSError):
-    """Where a file is to be written, there is something that must not be replaced."""
+    """The output path is something that must not be replaced, such as a device or a directory."""
 
     def __init__(self, path: str | Path, kind: str) -> None:
         super().__init__(
-            f"{path} is {kind}, and only regular files are replaced. Choose the name of a file to write."
+            f"{path} is {kind}, and only regular files are replaced. Choose another output file."
         )
 
 
 class UnwritableFileError(OldgrowthError, OSError):
-    """The system does not let us write a file; `errno` is the system's word for why."""
+    """The operating system failed to write a file; `errno` is its error number."""
 
     def __init__(self, path: str | Path, error: OSError) -> None:
         missing = error.errno == errno.ENOENT
         why = f"the directory {Path(path).parent} does not exist" if missing else error.strerror
-        super().__init__(f"{path} could not be written: {why}. A file that was there before is unchanged.")
+        super().__init__(f"{path} could not be written: {why}. An existing file is unchanged.")
         self.errno = error.errno
 
 
 class UnsavableError(OldgrowthError):
-    """A forest holds something that its file cannot."""
+    """A forest contains a value that a model file cannot store."""
 
 
 class ExportError(OldgrowthError):
-    """A forest is beyond what another format can hold."""
+    """A forest exceeds the limits of another library or format."""
 
     def __init__(self, target: str, what: str) -> None:
-        super().__init__(f"The forest cannot be given to {target}: {what}.")
+        super().__init__(f"The forest cannot be exported to {target}: {what}.")
 
 
 class NoBucketRowsError(OldgrowthError):
-    """A forest of which it is not known how many rows each bucket had."""
+    """The numbers of rows of the buckets were not stored with the forest."""
 
     def __init__(self, n_buckets: int, kept: int) -> None:
-        why = "it was saved by an older version: fit it again"
+        why = "it was saved by an older version. Fit it again"
         if n_buckets > kept:
-            why = f"it has {n_buckets:,} buckets; a larger bucket_size makes fewer"
+            why = (
+                f"they are stored for at most {kept:,} buckets, and it has {n_buckets:,}. A larger "
+                "bucket_size gives fewer"
+            )
         super().__init__(
-            "The forest does not know the rows of each bucket, which are kept for up to "
-            f"{kept:,} buckets: {why}. Quantiles are in fit_report_.bucket_rows."
+            f"The forest has no row counts of its buckets: {why}. Quantiles are in fit_report_.bucket_rows."
         )

@@ -1,6 +1,6 @@
-"""The logger `oldgrowth`: everything that a fit says goes through it, whether or not it is shown.
+"""The logger `oldgrowth`, which receives every message of a fit, shown or not.
 
-It shows nothing by itself: the caller configures `logging`, or asks for `verbose`.
+Messages are shown if the caller configures `logging`, or by `verbose`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
 
-# How a screen puts a sentence: the command line has options where Python has parameters.
+# Rewrites a message before it is shown: the command line replaces parameters by options.
 IN_WORDS: ContextVar[Callable[[str], str]] = ContextVar("IN_WORDS", default=str)
 LOGGER = logging.getLogger("oldgrowth")
 LOGGER.addHandler(logging.NullHandler())
 
 
 def tell(sentence: str, level: int = logging.INFO, screen: logging.Handler | None = None) -> None:
-    """Log a sentence; `screen`, of a fit that is verbose, shows it whatever the level of the logger."""
+    """Log a sentence; `screen`, set by verbose fits, shows it regardless of the level of the logger."""
     if LOGGER.isEnabledFor(level):
         LOGGER.log(level, "%s", sentence, stacklevel=2)
     if screen is not None:
@@ -26,6 +26,6 @@ def tell(sentence: str, level: int = logging.INFO, screen: logging.Handler | Non
 
 
 def warn(message: str | Warning, category: type[Warning] = UserWarning, stacklevel: int = 2) -> None:
-    """Warn as Python does, and log it."""
+    """Issue a Python warning, and log it."""
     LOGGER.warning("%s", message, stacklevel=2)
     warnings.warn(message, category, stacklevel=stacklevel + 1)  # noqa: TID251

@@ -1,4 +1,4 @@
-"""HTML for notebooks. What comes from files is text in it, whatever it holds."""
+"""HTML for notebooks. Text from files is escaped."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from .text import printable
 
 
 def in_html(text: object) -> str:
-    """The text with nothing in it that is markup, nor what cannot be encoded."""
+    """The text as HTML: markup, control characters and what cannot be encoded are escaped."""
     known = printable(text).encode("utf-8", "backslashreplace").decode("utf-8")
     return html.escape(known)
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of cells that are HTML already; the first column is aligned to the left, as are two columns."""
+    """A table of cells of HTML; the first column is left-aligned, as are all columns of a table of two."""
     width = max(map(len, [head, *rows]), default=0)
 
     def line(cells: Sequence[str], tag: str) -> str:

@@ -1,4 +1,4 @@
-"""Every warning that we give: something is possible, but rarely meant."""
+"""All warnings that oldgrowth gives."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from .text import printable
 
 
 class OldgrowthWarning(UserWarning):
-    """The base of all warnings: something is possible, but rarely meant."""
+    """Base class of warnings: something works, but is probably not intended."""
 
     def __str__(self) -> str:
         return printable(super().__str__(), keep="\n")
 
 
 class IdColumnWarning(OldgrowthWarning):
-    """Features that look like an index or an id; `columns` says why of each name, or number without names."""
+    """Features look like an index or an id; `columns` maps their names or numbers to reasons."""
 
     def __init__(self, columns: dict[str | int, str]) -> None:
         super().__init__(columns)
@@ -23,37 +23,37 @@ class IdColumnWarning(OldgrowthWarning):
             for name, why in columns.items()
         )
         what = (
-            "Among the features is what looks like an index or an id, from which nothing can be learned that "
-            f"holds for other rows: {named}. Unless it is meant, leave it out"
+            f"Some features look like an index or an id, which does not generalize to other rows: {named}. "
+            "Unless intended, exclude them"
         )
-        self._in_python = f"{what}, as with features=[...] of open_dataset."
+        self._in_python = f"{what}, for example with features=[...] of open_dataset."
         can_drop = all(isinstance(name, str) and name.strip() and "," not in name for name in columns)
         drop = f" with --drop {','.join(map(str, columns))!r}"
-        self.on_command_line = f"{what}{drop if can_drop else ': name the others with --features'}."
+        self.on_command_line = f"{what}{drop if can_drop else ': name the other columns with --features'}."
 
     def __str__(self) -> str:
         return printable(self._in_python)
 
 
 class TaskWarning(OldgrowthWarning):
-    """A target from which it cannot be told whether it holds classes or amounts."""
+    """The target may be classes or amounts: the task had to be guessed."""
 
 
 class FeatureNamesWarning(OldgrowthWarning):
-    """Names of features on one side only, so that columns are taken in their order."""
+    """Only the data or only the forest has feature names, so columns are matched by position."""
 
 
 class LeftoverWarning(OldgrowthWarning):
-    """Files that we made could not be removed; what was trained or written is not affected."""
+    """Temporary files could not be removed; the result is not affected."""
 
 
 class SpillsToMemoryWarning(UserWarning):
-    """What a fit spills goes to memory."""
+    """The spill directory is in memory, not on disk."""
 
     def __init__(self, directory: object) -> None:
         what = (
-            f"{directory} is memory itself (a tmpfs): what is spilled there counts as memory, and leaves "
-            "less for the rest. Choose a {} on a disk."
+            f"{directory} is in memory (tmpfs): data spilled there counts against the memory limit. "
+            "Choose a {} on disk."
         )
         super().__init__(what.format("spill_dir"))
         self.on_command_line = what.format("--spill-dir")
