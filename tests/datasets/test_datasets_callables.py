@@ -142,7 +142,7 @@ def test_stream_of_another_length_or_type():
     with pytest.raises(ChangedSourceError, match="10 rows and now has more"):
         count(data)
     source._table = pa.table({"a": np.arange(10.0)})
-    with pytest.raises(ChangedSourceError, match="other columns"):
+    with pytest.raises(ChangedSourceError, match="columns are different"):
         count(data)
 
 

@@ -83,7 +83,7 @@ class IPCDataset(FilesDataset):
 def _batches_of_file(
     source: pa.NativeFile, names: list[str], span: Span
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield the record batches with rows of the span, if known from the headers, and their first row numbers."""
+    """Yield record batches and their first row numbers; those outside the span are skipped if possible."""
     schema = pa.ipc.open_file(source).schema
     reader = pa.ipc.open_file(source, options=projection(schema, names))
     part = span.start > 0 or span.stop is not None

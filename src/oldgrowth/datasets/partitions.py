@@ -1,4 +1,4 @@
-"""Partitions: consecutive rows of a dataset that can be read by themselves, in any process."""
+"""Partitions: ranges of rows of a dataset that can be read independently, in any process."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Partition:
-    """Consecutive rows of a dataset, which can be pickled."""
+    """A range of rows of a dataset. It can be pickled."""
 
-    dataset: Dataset  # with these rows only
-    first_row: int | None  # the number of its first row; None if rows before it are not counted yet
-    n_rows: int | None  # None if they are not counted yet
+    dataset: Dataset  # restricted to these rows
+    first_row: int | None  # number of its first row; None until the rows before it are counted
+    n_rows: int | None  # None until they are counted
 
     def count(self) -> int:
-        """The number of rows, found by reading if it is not known."""
+        """The number of rows, counted by reading them if unknown."""
         return self.dataset._count() if self.n_rows is None else self.n_rows
 
     def open(self) -> Dataset:
-        """The rows as a dataset, numbered as in the dataset that they are a part of."""
+        """Open the rows as a dataset, with the row numbers of the whole dataset."""
         dataset = copy.copy(self.dataset)
         dataset.n_rows = self.n_rows
         if self.first_row is not None:
@@ -35,10 +35,10 @@ class Partition:
 
 
 def numbered(partitions: Sequence[Partition], counts: Sequence[int] | None = None) -> list[Partition]:
-    """The partitions of a whole dataset with the numbers of their first rows.
+    """The partitions of a whole dataset with the numbers of their first rows set.
 
-    `counts` are their rows, as `Partition.count` found them, maybe elsewhere; by default they are counted
-    here where they are not known.
+    `counts` are the results of `Partition.count`, possibly from other processes; by default, rows that are
+    not counted yet are counted here.
     """
     if counts is None:
         counts = [partition.count() for partition in partitions]
@@ -51,14 +51,14 @@ def numbered(partitions: Sequence[Partition], counts: Sequence[int] | None = Non
 
 
 def row_edges(dataset: Dataset, n: int) -> list[int]:
-    """Where `n` partitions of about equal size begin and end, if the dataset can be cut at any row."""
+    """Row numbers at which `n` partitions of about equal size begin and end, for splits at any row."""
     assert dataset.n_rows is not None
     return sorted({dataset.first_row + dataset.n_rows * i // n for i in range(n + 1)})
 
 
 def nearest_edges(possible: Sequence[int], n: int) -> list[int]:
-    """Where `n` parts of about equal size begin and end, each at one of the possible places, which ascend
-    from the beginning to the end of all. Where these are too few there are fewer parts."""
+    """Begin and end of `n` parts of about equal size, chosen among the possible places, which are sorted and
+    include the first and the last. If there are too few places, there are fewer parts."""
     places = np.asarray(possible, dtype=np.int64)
     first, last = int(places[0]), int(places[-1])
     wanted = [first + (last - first) * i // n for i in range(n + 1)]
