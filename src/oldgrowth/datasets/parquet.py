@@ -23,7 +23,7 @@ EXTENSIONS = (".parquet", ".pq", ".parq")
 BUFFER_BYTES, ALL_BUFFERS, LEAST_BUFFER = 1 << 18, 1 << 25, 1 << 14
 ALLOCATED = 1.3  # measured ratio of memory that Arrow allocates to the size of dictionaries and pages
 LEAST_WIDTH = 4  # minimum bytes of a number in Parquet
-# Maximum number of bytes and rows decoded at a time: more for many columns, as each call has a cost per column.
+# Maximum bytes and rows decoded at a time: more for many columns, as each call has a cost per column.
 BATCH_BYTES, MOST_BATCH_BYTES, BATCH_ROWS = 1 << 22, 1 << 23, 4096
 # Measured maximum memory for decoding, absolute and as a multiple of the decoded rows.
 DECODING_BYTES, DECODED_FORMS = 24 << 20, 6

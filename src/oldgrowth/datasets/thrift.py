@@ -1,16 +1,16 @@
-"""Values of Thrift's compact protocol, in which Parquet writes its metadata."""
+"""Reads Thrift's compact protocol, the encoding of Parquet metadata."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-# Types of a field.
+# Field types.
 TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, SET, STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 INTEGERS = (4, 5, 6)
 
 
 class Cursor:
-    """A place in bytes of Thrift's compact protocol."""
+    """Reads values of the compact protocol from bytes."""
 
     def __init__(self, data: bytes, place: int = 0) -> None:
         self._data = data
@@ -34,7 +34,7 @@ class Cursor:
         return (number >> 1) ^ -(number & 1)
 
     def field(self, before: int) -> tuple[int, int]:
-        """The number and type of the next field; type 0 is the end of a struct."""
+        """The number and type of the next field; type 0 marks the end of a struct."""
         byte = self.byte()
         if byte == 0:
             return before, 0
@@ -64,4 +64,4 @@ class Cursor:
                 field = found[0]
                 self.skip(found[1])
         else:
-            raise pa.ArrowInvalid(f"its metadata has a field of the unknown type {kind}")
+            raise pa.ArrowInvalid(f"its metadata has a field of unknown type {kind}")
