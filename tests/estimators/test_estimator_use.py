@@ -112,7 +112,9 @@ OTHER_KINDS = [
 def test_labels_of_another_kind_are_not_scored(trained: Any, scored: Any) -> None:
     model = RandomForestClassifier(3, random_state=0).fit(X, trained[LABELS])
     y = scored[LABELS]
-    words = r"rows to score have .*, such as|text and others, such as|different kinds|row 2 of y is missing"
+    words = (
+        r"rows to score have .*, such as|text and other types, such as|different kinds|row 2 of y is missing"
+    )
     for judge in (model.score, lambda x, y: plot.confusion(model, x, y)):
         for labels in (y, y.tolist(), pd.Series(y)):
             with pytest.raises(DataError, match=words):
