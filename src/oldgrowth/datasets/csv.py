@@ -23,7 +23,7 @@ from ..errors import (
     ParameterError,
     UnclosedQuoteError,
 )
-from ..messages.text import counted
+from ..messages.text import counted, human_bytes
 from .base import Span
 from .columns import AllBut, check_names
 from .csv_end import MarkedReader
@@ -252,7 +252,7 @@ class CSVDataset(FilesDataset):
         except UnicodeDecodeError as counted:
             raise EncodingError(file.path, _not_in(self._options.encoding)) from counted
         if "straddling" in str(error):
-            what = f"has a line, or a quoted value, of more than {BLOCK_BYTES >> 20} MB"
+            what = f"has a line, or a quoted value, of more than {human_bytes(BLOCK_BYTES)}"
             raise UnclosedQuoteError(file.path, what) from error
         row, column = ROW.search(str(error)), COLUMN.search(str(error))
         if row is None:

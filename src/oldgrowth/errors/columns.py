@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from ..messages.surface import Say, difference, listed
-from ..messages.text import capitalized, human_bytes
+from ..messages.text import capitalized, human_bytes, size_setting
 from .base import DataError
 
 _MOST_CORRECTED = 3  # missing names for which similar ones are suggested
@@ -178,12 +178,11 @@ class TooManyLabelsError(DataError):
 
     def __init__(self, column: str, labels: int, rows: int, taken: int, least: int) -> None:
         self.least = least
-        megabytes = -(-least // 10**6)
         super().__init__(
             f"memory_limit is too low: the target {column!r} has {labels:,} distinct labels in its first "
             f"{rows:,} rows, which take {human_bytes(taken)}. A column with a different value in nearly "
             "every row is an id, not a class: choose another target. If these are all classes, raise the "
-            f"limit to at least memory_limit='{megabytes}MB'."
+            f"limit to at least memory_limit={size_setting(least)!r}."
         )
 
 

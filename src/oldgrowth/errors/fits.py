@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..messages.surface import name_in
-from ..messages.text import human_bytes
+from ..messages.text import human_bytes, size_setting
 from .base import DataError, OldgrowthError
 
 
@@ -131,10 +131,9 @@ class MemoryLimitError(OldgrowthError):
 
     def __init__(self, limit: int, least: int, way: str) -> None:
         self.least = least
-        megabytes = -(-least // 10**6)
         super().__init__(
             f"memory_limit of {human_bytes(limit)} is too low: at least {human_bytes(least)} are needed "
-            f"(memory_limit='{megabytes}MB').{' ' if way else ''}{way}"
+            f"(memory_limit={size_setting(least)!r}).{' ' if way else ''}{way}"
         )
 
 
@@ -151,7 +150,7 @@ class DiskTooSmallError(SpillDirectoryError):
         super().__init__(
             f"The fit needs about {human_bytes(needed)} of disk in {path}, where {human_bytes(free)} are "
             f"free and the spill_limit is {human_bytes(limit)}: choose a spill_dir with more free space, or "
-            f"a spill_limit of at least {-(-needed // 10**6)}MB.{most}"
+            f"a spill_limit of at least {size_setting(needed)}.{most}"
         )
 
 
@@ -159,11 +158,11 @@ class SpillLimitError(SpillDirectoryError):
     """A fit would write more than the spill limit allows."""
 
     def __init__(self, path: object, limit: int, used: int, wanted: int) -> None:
-        least = -(-max(int(1.5 * limit), used + wanted) // 10**6)
+        least = max(int(1.5 * limit), used + wanted)
         super().__init__(
             f"The spill_limit of {human_bytes(limit)} is reached: {human_bytes(used)} are in {path}, and "
             f"{human_bytes(wanted)} more were needed, because trees are larger than expected. A spill_limit "
-            f"of {least}MB may be enough; with a checkpoint_dir the fit then resumes where it stopped."
+            f"of {size_setting(least)} may be enough; with a checkpoint_dir the fit is then resumed."
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 # Control characters, which terminals obey, and characters that change the direction of the text around them.
@@ -25,6 +26,11 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
 def capitalized(source: str) -> str:
     """The name of a source at the start of a sentence; paths stay as they are."""
     return source[0].upper() + source[1:] if source.startswith(("the ", "batch ")) else source
+
+
+def size_setting(n: float) -> str:
+    """A number of bytes as the value of a parameter such as memory_limit, rounded up: "1235MB"."""
+    return f"{math.ceil(n / 10**6)}MB"
 
 
 def human_bytes(n: float) -> str:
