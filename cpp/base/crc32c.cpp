@@ -10,7 +10,7 @@ namespace oldgrowth {
 namespace {
 
 constexpr std::uint32_t kPolynomial = 0x82f63b78;  // reflected
-// Bytes of each of the three streams that the instruction, which takes three cycles, works on at a time.
+// Bytes of each of three interleaved streams: the instruction has a latency of three cycles.
 constexpr std::size_t kStream = 1024;
 
 using Table = std::array<std::uint32_t, 256>;
@@ -33,7 +33,7 @@ constexpr std::uint32_t one_byte(std::uint32_t crc, std::uint8_t byte) {
   return crc >> 8 ^ kTables[0][(crc ^ byte) & 255];
 }
 
-// What kStream zero bytes after a state make of each of its four bytes.
+// The effect of kStream zero bytes on each of the four bytes of a state.
 constexpr std::array<Table, 4> make_shift() {
   std::array<Table, 4> shift{};
   std::array<std::uint32_t, 32> of_bit{};

@@ -6,10 +6,10 @@
 
 namespace oldgrowth {
 
-// The checksum of `size` more bytes after those that gave `crc`; 0 to begin with.
+// Extends the checksum `crc`, initially 0, by `size` more bytes.
 std::uint32_t crc32c(const void* bytes, std::size_t size, std::uint32_t crc = 0);
 
-// The same by tables alone, for machines without the instruction.
+// The same with tables only, for machines without the instruction.
 std::uint32_t crc32c_portable(const void* bytes, std::size_t size, std::uint32_t crc = 0);
 
 }  // namespace oldgrowth

@@ -10,7 +10,7 @@ namespace oldgrowth {
 
 #if defined(__GLIBC__)
 
-// glibc's own threshold grows up to 32 MB, and with it what each thread's heap keeps.
+// glibc's dynamic threshold grows up to 32 MB, and so does the memory that each thread's heap keeps.
 constexpr int kMappedBytes = 1 << 20;
 constexpr int kMostArenas = 4;
 

@@ -1,12 +1,12 @@
-// The 8-byte node, the only tree representation there is: top trees, bottom trees, in memory, on disk.
+// The 8-byte node, the only representation of trees: top trees and bottom trees, in memory and on disk.
 //
 //   inner node   bit 63 = 0 | right offset | missing goes left (1 bit) | feature | threshold (float32)
 //   leaf         bit 63 = 1 | 63 bits of payload
 //
 // The left child follows its parent; the right child is `right offset` nodes away. The number of feature
-// bits depends on the number of features, the offset gets the rest of the 31 bits. What a leaf's payload
-// means is the tree's business: a bucket (top tree), a class or a row of the distribution table
-// (classification), a double without its lowest bit (regression).
+// bits depends on the number of features; the offset gets the rest of the 31 bits. The payload of a leaf is
+// a bucket (top tree), a class or a row of the distribution table (classification), or a double without its
+// lowest bit (regression).
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@ namespace oldgrowth {
 using Node = std::uint64_t;
 
 inline constexpr Node kLeafBit = 1ULL << 63;
-inline constexpr Node kMixedBit = 1ULL << 62;  // of a class leaf's payload: the rest is a table row
+inline constexpr Node kMixedBit = 1ULL << 62;  // in the payload of a class leaf: the other bits are a table row
 
 struct NodeFormat {
   std::uint32_t feature_bits;
@@ -46,7 +46,7 @@ struct NodeFormat {
 // More features than this leave too few bits for the offset of a right child.
 inline constexpr std::uint32_t kMaxFeatures = 1U << 16;
 
-// A node that another program may change: it is read once, whatever is done with it.
+// Reads a node that another program may change exactly once.
 inline Node read_node(const Node* node) { return __atomic_load_n(node, __ATOMIC_RELAXED); }
 
 constexpr bool is_leaf(Node node) { return (node & kLeafBit) != 0; }

@@ -15,7 +15,7 @@ void transpose_plainly(const CodeLines& from, std::size_t first, std::uint16_t* 
 #if defined(__x86_64__)
 constexpr std::size_t kLanes = 8;
 
-// Eight codes of eight lines, by what every x86-64 has.
+// Transposes eight codes of eight lines with SSE2, which every x86-64 has.
 inline void transpose_tile(const std::uint16_t* from, std::size_t from_apart, std::uint16_t* to, std::size_t to_apart) {
   __m128i line[kLanes], pair[kLanes], quad[kLanes];
   for (std::size_t i = 0; i < kLanes; ++i)
@@ -36,7 +36,7 @@ inline void transpose_tile(const std::uint16_t* from, std::size_t from_apart, st
   }
 }
 
-// As many lines as tiles go into; how many those are.
+// Transposes as many lines as fit whole tiles; returns their number.
 std::size_t transpose_in_tiles(const CodeLines& from, std::uint16_t* to, std::size_t apart) {
   const std::size_t in_tiles = from.length < kLanes ? 0 : from.lines / kLanes * kLanes;
   for (std::size_t i = 0; i < in_tiles; i += kLanes)

@@ -1,4 +1,4 @@
-// Rows of 16-bit codes to columns, or the other way round.
+// Transposes 16-bit codes from rows to columns or vice versa.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace oldgrowth {
 
-// Codes of one side of a matrix, `apart` from the first of one line to the first of the next.
+// The lines of a matrix of codes; the first codes of neighbouring lines are `apart` from each other.
 struct CodeLines {
   const std::uint16_t* codes;
   std::size_t lines, length, apart;

@@ -28,7 +28,7 @@ TreeWeights tree_weights(const Bucket& bucket, const Bootstrap& bootstrap, std::
   const RowDraw draws(bootstrap, tree);
   double sum = 0;
   for (std::size_t i = 0; i < bucket.rows; ++i) sum += weights.rows[i] = draws.weight(bucket, i);
-  if (sum == 0 && bucket.rows > 0) {  // no row was drawn: a tree needs one, and the lowest number wins
+  if (sum == 0 && bucket.rows > 0) {  // no row was drawn, but a tree needs one: the one with the lowest number
     std::size_t lowest = 0;
     for (std::size_t i = 1; i < bucket.rows; ++i)
       if (draws.number(bucket, i) < draws.number(bucket, lowest)) lowest = i;
@@ -37,7 +37,7 @@ TreeWeights tree_weights(const Bucket& bucket, const Bootstrap& bootstrap, std::
   if (class_weights.empty()) return weights;
   sum = 0;
   for (std::size_t i = 0; i < bucket.rows; ++i) sum += weights.rows[i] * class_weights[bucket.classes[i]];
-  if (sum > 0)  // else only classes of weight zero are here, and they count like any other
+  if (sum > 0)  // otherwise all classes here have weight zero and are not weighted
     for (std::size_t i = 0; i < bucket.rows; ++i) weights.rows[i] *= class_weights[bucket.classes[i]];
   return weights;
 }

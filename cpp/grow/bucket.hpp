@@ -29,7 +29,7 @@ struct RowKind {
   bool classification, weighted, bootstrap;
 };
 
-// Bytes of a bucket of so many rows, and what make_bucket needs in addition while it runs.
+// Bytes of a bucket with this many rows, and additional bytes that make_bucket needs while it runs.
 std::size_t bucket_bytes(std::size_t rows, const RowKind& kind);
 std::size_t making_bytes(std::size_t rows, const RowKind& kind);
 
@@ -39,7 +39,7 @@ struct RowSource {
   const std::uint64_t* keys;
   const double* targets;
   const double* weights;  // may be null
-  double scale = 1;       // values come divided by it: see TreeRules
+  double scale = 1;       // values are divided by it: see TreeRules
 };
 
 // The rows index[0..n) of the source. Trees without a bootstrap need not know which rows are copies.

@@ -58,7 +58,7 @@ CountedBest scan_bins_baseline(const CountedBins& bins, const CountedNode& node,
   return best;
 }
 
-// Written for the compiler to make vectors of, here and where AVX2 is allowed.
+// Vectorized by the compiler, for the baseline and for AVX2.
 [[gnu::always_inline]] inline CodeRange range_of(const std::uint16_t* codes, std::size_t n) {
   CodeRange range{codes[0], codes[0]};
   for (std::size_t i = 1; i < n; ++i) {
@@ -130,7 +130,7 @@ OLDGROWTH_AVX2 inline float highest_of(__m256 v) {
   return *std::max_element(lanes, lanes + 8);
 }
 
-// The first of the exactly highest among the places whose float scores come near the highest.
+// The first place with the highest exact score, among those whose float scores are close to the highest.
 template <class LeftAt>
 OLDGROWTH_AVX2 inline CountedBest exact_best(const CountedNode& node, const float* scores, std::size_t n, float high,
                                              double score, const LeftAt& left_at) {
@@ -269,7 +269,7 @@ OLDGROWTH_AVX2 CountedBest scan_bins_avx2(const CountedBins& bins, const Counted
   });
 }
 
-// What one class adds to the score with L_k = k of w left; at the ends of a node, nothing.
+// The contribution of one class to the score with L_k = k of w on the left; nothing at the ends of a node.
 OLDGROWTH_AVX2 inline __m256 corner(__m256i w, __m256i k, __m256i factor, __m256i all) {
   const __m256 size = _mm256_max_ps(sizes(w, all), _mm256_set1_ps(1.0F));
   return _mm256_div_ps(squared(_mm256_madd_epi16(_mm256_or_si256(_mm256_slli_epi32(k, 16), w), factor)), size);

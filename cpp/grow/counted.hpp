@@ -1,5 +1,5 @@
-// The gini search on whole weights: most nodes of most forests. With weight W in the node, T_k of it in class k,
-// a split that puts weight w left, L_k of it in class k, scores
+// The Gini search with whole weights, which most nodes of most forests use. With weight W in the node, T_k of it in
+// class k, a split that puts weight w left, L_k of it in class k, scores
 //
 //   sum over k of (L_k * W - w * T_k)^2 / (w * (W - w)),
 //
@@ -13,7 +13,7 @@
 
 namespace oldgrowth {
 
-// What the vector kernels can hold: the classes present in a node, and its weight in 15 bits.
+// Limits of the vector kernels: the number of classes present in a node, and 15 bits for its weight.
 inline constexpr std::size_t kVectorClasses = 8;
 inline constexpr std::int64_t kVectorWeight = 32767;
 
@@ -28,7 +28,7 @@ struct CountedNode {
   double score(const std::int32_t* left) const;
 };
 
-// A boundary between two neighbours, if one scores higher than what was given.
+// A boundary between two neighbours that scores higher than a given score, if there is one.
 struct CountedBest {
   double score = 0;
   std::size_t last_left = 0;  // the index of the key or bin before it
@@ -69,7 +69,7 @@ struct CountedKernels {
   CountedBest (*scan_bins)(const CountedBins& bins, const CountedNode& node, std::size_t min_leaf, double score,
                            CountedScratch& scratch);
   // Marks the bins in or beside which a split may score higher than `score` and highest of all; returns how many
-  // rows they have. Leaves in scratch what lies before each bin. Null if all bins would have to do.
+  // rows they have, and leaves the sums before each bin in scratch. Null if not supported: all bins are then promising.
   std::size_t (*find_promising)(const CountedBins& bins, const CountedNode& node, std::size_t min_leaf, double score,
                                 CountedScratch& scratch);
   CodeRange (*find_range)(const std::uint16_t* codes, std::size_t n);
@@ -78,6 +78,6 @@ struct CountedKernels {
                                std::uint16_t last);
 };
 const CountedKernels& counted_kernels();           // the best for this machine
-const CountedKernels& counted_kernels_baseline();  // for any machine: the oracle in the tests
+const CountedKernels& counted_kernels_baseline();  // for any machine: the reference in tests
 
 }  // namespace oldgrowth

@@ -1,4 +1,4 @@
-// One feature's best split of a node by counted gini, without missing values: see counted.hpp.
+// The best split of a node by one feature, for Gini with whole weights and without missing values: see counted.hpp.
 #pragma once
 
 #include <algorithm>
@@ -61,8 +61,8 @@ class CountedSearch {
     return from_promising();
   }
 
-  // Most bytes, for nodes of up to so many rows: keys twice over, their codes, bins in four copies if they are a
-  // quarter of the rows, and running sums of the bins.
+  // Maximum bytes, for nodes of up to this many rows: keys twice, their codes, four copies of the bins if there are at
+  // most a quarter as many as rows, and running sums of the bins.
   static std::size_t bytes(std::size_t rows, std::size_t classes) {
     const std::size_t bins = rows * std::min<std::size_t>(classes, kVectorClasses);
     return rows * (4 * sizeof(Key) + 2 * sizeof(Code)) + bins * (sizeof(std::uint32_t) + sizeof(std::uint32_t));
@@ -80,7 +80,7 @@ class CountedSearch {
   // A random threshold, or just two codes: one pass for each class finds what lies right of it.
   Found two_sides(const Key* entries, const Code* column, std::size_t stride, const float* values, double unit) {
     if (codes_.size() < n_) codes_.resize(2 * n_);
-    Code* codes = codes_.data();  // together, so that what follows runs in vectors
+    Code* codes = codes_.data();  // contiguous, so that the following loops vectorize
     for (std::size_t i = 0; i < n_; ++i) codes[i] = column[static_cast<std::size_t>(entries[i] >> 16) * stride];
     Found found;
     std::size_t last = lowest_;
@@ -128,7 +128,7 @@ class CountedSearch {
   }
 
   // Rows and weights by bin and class. The rows come ordered by class, so each class has its loop. Short arrays
-  // are counted into several copies in turn: adding to one place twice in a row is slow.
+  // are counted into several copies in turn: adding to the same place twice in succession is slow.
   template <class BinOf>
   CountedBins count(std::size_t n_bins, const BinOf& bin_of, const Key* payloads) {
     const std::size_t stride = (n_bins + 7) / 8 * 8, all = stride * node_->n_classes;

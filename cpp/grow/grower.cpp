@@ -158,7 +158,7 @@ class TreeGrower {
     to.targets = &to.own_targets;
   }
 
-  // With the rows together it was cheap to see which features are constant in all of them.
+  // Copying the rows together has shown at little cost which features are constant.
   std::uint32_t drop_constants(const Block<std::uint16_t>& block, std::size_t list_at, std::uint32_t n_active) {
     std::uint32_t* list = lists_.data() + list_at;
     const auto varies = [&](std::uint32_t f) { return block.lowest[f] != block.highest[f]; };
@@ -206,7 +206,7 @@ class TreeGrower {
            decrease * scale / rules_.total_weight + 1e-15 < rules_.min_impurity_decrease;
   }
 
-  // Where this node may shuffle its features: in place, or in a copy above its sibling's.
+  // Where this node can shuffle its features: in place, or in a copy after that of its sibling.
   std::size_t own_list(const Frame& frame) {
     if (frame.owns_list) return frame.list_at;
     const std::size_t at = frame.list_at + frame.n_active;

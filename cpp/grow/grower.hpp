@@ -1,5 +1,5 @@
 // One grower for all trees: top and bottom, classification and regression, best and random thresholds. It takes a block
-// of rank codes and the rows' targets and gives nodes in depth-first order.
+// of rank codes and the targets of its rows, and returns nodes in depth-first order.
 #pragma once
 
 #include <atomic>
@@ -44,12 +44,12 @@ struct GrownTree {
 
 struct RowKind;
 
-// Bytes that growing a tree needs in addition to its bucket of so many rows, the tree included. There are at most
-// `mixed_leaves` mixed leaves.
+// Bytes for growing a tree in addition to its bucket of this many rows, the tree included, with at most `mixed_leaves`
+// mixed leaves.
 std::size_t growing_bytes(std::size_t rows, const RowKind& kind, const TreeRules& rules, bool whole_weights,
                           std::size_t mixed_leaves);
 
-// Appends the leaf of a node with these sums, as bottom trees have it.
+// Appends the leaf of a bottom tree for a node with these sums.
 template <class Stats>
 void append_leaf(GrownTree& tree, const Stats& stats, double target_scale) {
   if constexpr (Stats::kClassification) {

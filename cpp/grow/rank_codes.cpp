@@ -16,7 +16,7 @@ struct RankScratch {
   std::vector<std::uint64_t> words, other;
 };
 
-// A group has about this many values: what half of a usual share of the L3 cache holds.
+// Approximate number of values of a group: they fit half of a typical share of the L3 cache.
 constexpr std::size_t kGroupValues = 1024 * 1024;
 
 // Features of a group.
@@ -97,7 +97,7 @@ bool none_ranked(const RowCodec& codec) {
 }
 
 // Visits the records tile by tile, as take(bytes of each record, first row, number of rows). The records of the
-// next tile are on their way meanwhile: those of a bucket lie anywhere in memory.
+// next tile are prefetched: those of a bucket are scattered in memory.
 template <class Take>
 void for_each_tile(const RowCodec& codec, const std::uint8_t* records, const RowIndex& index, std::size_t n,
                    const Take& take) {
@@ -138,7 +138,7 @@ void copy_narrow(const RowCodec& codec, const std::uint8_t* records, const RowIn
   });
 }
 
-// The features that are ranked, a group of columns at a time.
+// Ranks features, a group of columns at a time.
 template <class Code>
 void rank_wide(const RowCodec& codec, const std::uint8_t* records, const RowIndex& index, Block<Code>& block) {
   std::vector<std::size_t> wide;
@@ -210,7 +210,7 @@ void copy_rows(const RowCodec& codec, const std::uint8_t* records, const RowInde
   });
 }
 
-// Row-major codes from the columns, which are kept only where they help.
+// Row-major codes from the columns, which are kept only if they are useful.
 void rows_from_columns(Block<std::uint16_t>& block) {
   block.codes.resize(block.columns.size());
   for (std::size_t start = 0; start < block.rows; start += kTile)
@@ -234,7 +234,7 @@ void find_range(Block<Code>& block, std::size_t f) {
 #if defined(__x86_64__)
 constexpr std::size_t kGroup = 16;
 
-// The ranges of kGroup features at once.
+// Finds the ranges of kGroup features at a time.
 OLDGROWTH_AVX2 void find_ranges_avx2(Block<std::uint16_t>& block, std::size_t f) {
   __m256i lowest = _mm256_set1_epi16(-1), highest = _mm256_setzero_si256();
   const std::uint16_t* codes = block.codes.data() + f;

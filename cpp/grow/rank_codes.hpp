@@ -1,5 +1,5 @@
-// A bucket ready to grow on: a row-major block of rank codes, one per row and feature. Codes are 16 bits
-// as long as every row's rank fits, else 32. Equal codes are equal values and larger codes larger values,
+// A bucket prepared for growing: a row-major block of rank codes, one per row and feature. Codes have 16 bits
+// if all ranks fit, otherwise 32. Equal codes are equal values and larger codes larger values,
 // so a split found on codes is the split an exact search on floats would find.
 #pragma once
 
@@ -34,14 +34,14 @@ struct Block {
   std::size_t rows = 0;
   std::size_t features = 0;
   std::vector<Code> codes;                // rows x features; see kHasRows
-  std::vector<Code> columns;              // features x rows; empty if not worth it
+  std::vector<Code> columns;              // features x rows; empty for small blocks
   std::vector<const float*> values;       // per feature: the value of each code, ascending
   std::vector<Code> lowest, highest;      // per feature: the codes lie between, missing ones included
   std::vector<std::uint8_t> has_missing;  // per feature
   std::vector<std::uint8_t> ranked;       // per feature: ranked in this block, its values in `own`
   std::vector<std::vector<float>> own;
 
-  // Most bytes, if so many of the features are ranked.
+  // Maximum bytes if this many of the features are ranked.
   static std::size_t bytes(std::size_t rows, std::size_t features, std::size_t ranked) {
     return rows * features * sizeof(Code) * (kHasRows<Code> ? 2 : 1) + rows * ranked * sizeof(float) +
            features * (2 * sizeof(Code) + 2 + sizeof(const float*) + sizeof(std::vector<float>));
@@ -49,7 +49,7 @@ struct Block {
 
   const Code* row(std::size_t i) const { return codes.data() + i * features; }
   void find_ranges();
-  // A feature's codes: where they begin and how far they are apart.
+  // The codes of a feature: their first address and their stride.
   std::pair<const Code*, std::size_t> column(std::size_t f) const {
     if (columns.empty()) return {codes.data() + f, features};
     return {columns.data() + f * rows, 1};

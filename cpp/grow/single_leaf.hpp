@@ -13,7 +13,7 @@
 
 namespace oldgrowth {
 
-// Some rows of a bucket, with what CopyCounter::count() says of them.
+// Some rows of a bucket, with the results of CopyCounter::count().
 struct LeafRows {
   std::size_t n;
   const std::uint64_t* keys;
@@ -31,7 +31,7 @@ class SingleLeaf {
   virtual const GrownTree& tree() const = 0;
   // The weight of each class in the tree's bootstrap, class weights aside.
   virtual std::vector<double> class_totals() const = 0;
-  // After finish(): what the leaf says to those of the rows that the tree did not see. The first of them has the place
+  // After finish(): adds the votes of the leaf for those rows that the tree did not see. The first row has the place
   // `first` in the bucket.
   virtual void vote(const LeafRows& rows, std::size_t first, const OobSums& oob) const = 0;
 };

@@ -18,7 +18,7 @@ inline constexpr std::size_t kShortSort = 256;
 // first n is overwritten.
 using ShortSort = void (*)(std::uint32_t* in, std::size_t n, std::uint32_t* out);
 ShortSort short_sort();           // the best for this machine
-ShortSort short_sort_baseline();  // for any machine: the oracle in the tests
+ShortSort short_sort_baseline();  // for any machine: the reference in tests
 
 // Stable least-significant-digit radix sort by the bits [low, low + bits) of each word. Uses `other`
 // as scratch; returns whichever of the two holds the result.

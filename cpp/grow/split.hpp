@@ -54,7 +54,7 @@ inline Drawn draw_threshold(const float* values, std::size_t lowest, std::size_t
   const double low = values[lowest], high = values[highest];
   auto threshold = static_cast<float>(low + unit * (high - low));
   if (!(threshold < values[highest])) threshold = values[lowest];
-  // A binary search without branches: where the threshold lies is hard to foresee.
+  // A branch-free binary search: the position of the threshold is hard to predict.
   std::size_t last = lowest;
   for (std::size_t span = highest - lowest; span > 0;) {
     const std::size_t step = (span + 1) / 2;

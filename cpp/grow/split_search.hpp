@@ -1,5 +1,5 @@
-// The search for one feature's best split of a node. Large nodes with few codes count into bins; others
-// sort short words that carry code and payload together. Both visit the same boundaries in the same
+// The search for the best split of a node by one feature. Large nodes with few codes count into bins; others
+// sort short words that combine code and payload. Both visit the same boundaries in the same
 // order. With whole weights the scores are exact, so which one is taken does not change the result; sums of
 // other weights and of values may round differently.
 #pragma once
@@ -29,7 +29,7 @@ class SplitSearch {
 
   SplitSearch(Stats& stats, const SplitRules& rules) : stats_(stats), rules_(rules), short_sort_(short_sort()) {}
 
-  // Most bytes, for nodes of up to so many rows.
+  // Maximum bytes, for nodes of up to this many rows.
   static std::size_t bytes(std::size_t rows, std::size_t classes) {
     const std::size_t bins = Stats::kClassification ? std::min(kBinsPerRow, classes) : 1;
     const std::size_t plain = rows * (5 * sizeof(Key) + bins * sizeof(typename Stats::Bin));
@@ -224,7 +224,7 @@ class SplitSearch {
     return scan_bins(codes);
   }
 
-  // Counts into several copies of a short array in turn: adding to one place twice in a row is slow.
+  // Counts into several copies of a short array in turn: adding to the same place twice in succession is slow.
   template <class Bin, class Add, class Merge>
   static void count(std::vector<Bin>& bins, std::size_t n, std::size_t n_bins, const Add& add, const Merge& merge) {
     const std::size_t copies = n_bins <= kShortBins ? 4 : 1;

@@ -10,8 +10,8 @@
 
 namespace oldgrowth {
 
-// Where a top tree belongs. All trees that are grown at one place of a forest's top trees share the key of it, and each
-// takes its turn; see TreeRules::turn.
+// The place of a top tree. All top trees that are grown at the same place share its key, and each has its turn; see
+// TreeRules::turn.
 struct TopTreePlace {
   std::uint64_t seed, turn, place;
   std::size_t depth;  // of its root
@@ -28,7 +28,7 @@ struct BottomTreePlace {
 
 struct BottomTree {
   GrownTree tree;
-  std::vector<std::uint8_t> drawn;  // see DrawnRows; empty unless asked for
+  std::vector<std::uint8_t> drawn;  // see DrawnRows; empty unless requested
 };
 
 BottomTree grow_bottom_tree(const Bucket& bucket, const TreeRules& rules, const Bootstrap& bootstrap,

@@ -41,7 +41,7 @@ OLDGROWTH_AVX2 [[gnu::always_inline]] inline void transpose(const __m256 (&row)[
   }
 }
 
-// In tiles of eight by eight, of as many rows as that goes into; how many those are.
+// Transposes as many rows as fit tiles of eight by eight; returns their number.
 OLDGROWTH_AVX2 std::size_t to_columns_in_tiles(const float* x, const std::uint32_t* rows, std::size_t n,
                                                std::size_t width, float* columns) {
   const std::size_t in_tiles = width < kLanes ? 0 : n / kLanes * kLanes;

@@ -6,13 +6,13 @@
 
 namespace oldgrowth {
 
-// Rows that are taken through trees together, at most.
+// Maximum number of rows that are walked through trees together.
 inline constexpr std::size_t kBlock = 256;
-// From one column of a block to the next: more than its rows, or the columns would share the same cache lines.
+// The distance between columns of a block: more than its rows, so that columns do not compete for the same cache sets.
 inline constexpr std::size_t kColumn = kBlock + 16;
 
-// The columns of n rows of `width` values: those that `rows` lists, or the first n of x. There is room for
-// width * kColumn.
+// Writes the columns of n rows of `width` values: those listed in `rows`, or the first n of x. The output needs room
+// for width * kColumn values.
 void to_columns(const float* x, const std::uint32_t* rows, std::size_t n, std::size_t width, float* columns);
 
 }  // namespace oldgrowth

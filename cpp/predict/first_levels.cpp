@@ -34,7 +34,7 @@ struct Levels {
   }
 };
 
-// Of sixteen rows.
+// For sixteen rows.
 struct Two {
   __m256i a, b;
 };

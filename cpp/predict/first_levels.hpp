@@ -9,11 +9,11 @@
 
 namespace oldgrowth {
 
-// Whether this machine can do it.
+// Whether this machine supports it.
 bool has_first_levels();
 
 // The node that each of n rows has reached after the first levels, or its leaf before that. No value may be NaN.
-// There is room for kBlock.
+// The output needs room for kBlock rows.
 void skip_first_levels(const OpenNode* open, const float* columns, std::size_t n, std::uint32_t* at);
 
 }  // namespace oldgrowth

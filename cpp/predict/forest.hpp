@@ -1,5 +1,5 @@
-// The finished forest as flat arrays that somebody else owns (numpy, or a mapped file), checked before
-// the first use so that nothing read from them can lead outside.
+// The finished forest as flat arrays owned by others (NumPy, or a mapped file). They are checked before the
+// first use, so that no index in them can lead outside.
 #pragma once
 
 #include <atomic>
@@ -33,22 +33,22 @@ struct Forest {
   std::span<const float> table;                // shares of each class in a mixed leaf
   std::span<const std::uint32_t> tree_crc;     // per bottom tree: CRC-32C of its nodes and table rows
   const TreeChecks* checks = nullptr;          // of bottom trees, each checked when it is used
-  // The files that nodes and table are mapped from, if they are: what they hold may change at any time, and lead
-  // anywhere. All other arrays are in memory of our own.
+  // The files that nodes and table are mapped from, if any: their contents may change at any time, to anything. All
+  // other arrays are in private memory.
   std::span<const MappedFile* const> files{};
 
   std::size_t n_tops() const { return trees_of_top.size(); }
   std::size_t outputs() const { return n_classes == 0 ? 1 : n_classes; }
 };
 
-// Empty if everything but the bottom trees is valid, else which array is not, a colon, and what is wrong: all that is
-// looked at to find a bottom tree.
+// Checks everything except the bottom trees. Returns an empty string if it is valid, otherwise the name of an array, a
+// colon, and what is wrong.
 std::string check_frame(const Forest& forest);
 
-// Whether a bottom tree has its checksum.
+// Whether the checksum of a bottom tree is right.
 bool has_checksum(const Forest& forest, std::size_t bottom);
 
-// Whether a bottom tree has its checksum and each of its nodes is reached exactly once.
+// Whether the checksum of a bottom tree is right and each of its nodes is reached exactly once.
 bool check_tree(const Forest& forest, std::size_t bottom);
 
 // The depth of each bucket of a top tree that another process wrote; empty if it is not a tree whose leaves are the
@@ -67,17 +67,17 @@ struct ChangingFile : std::runtime_error {
   ChangingFile() : runtime_error("the file keeps changing") {}
 };
 
-// Which bottom trees were checked: each is when it is first used, by whichever thread, and again when its bytes may be
-// others since. What was found holds for an epoch, which ends when a file changes.
+// Records which bottom trees were checked: each is checked when it is first used, by any thread, and again if its bytes
+// may have changed since. Results are valid for an epoch, which ends when a file changes.
 class TreeChecks {
  public:
   using Epoch = std::uint32_t;
 
   explicit TreeChecks(std::size_t n_bottom) : checked_(n_bottom) {}
 
-  // The epoch that lasts, or kNone: nothing that is found now holds later.
+  // The current epoch, or kNone: results are not valid later.
   Epoch begin(const Forest& forest) const;
-  // Whether it still lasts; else another begins with the next call of `begin`.
+  // Whether the epoch is still current; otherwise the next call of `begin` starts another.
   bool lasts(const Forest& forest) const;
 
   // Throws DamagedTree unless the tree is valid.

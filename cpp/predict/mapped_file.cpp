@@ -15,7 +15,7 @@
 namespace oldgrowth {
 namespace {
 
-// Longer than the clock ticks of file systems, which are at most 10 ms, and far below those of a clock that is wrong.
+// Longer than the time resolution of file systems, which is at most 10 ms.
 constexpr std::int64_t kTick = 20'000'000, kWrongClock = 1'000'000'000;
 
 std::atomic<MappedFile::Region*> regions = nullptr;
@@ -33,7 +33,7 @@ MappedFile::Region* region_at(std::uintptr_t address) {
   return nullptr;
 }
 
-// Puts a page of leaves in the place of a lost page: walks end there, and the mapping is known to be of no use.
+// Replaces a lost page by a page of leaves: walks end there, and the mapping is marked as lost.
 bool replace_page(std::uintptr_t address) {
   const std::uintptr_t page = page_size();
   void* const place = reinterpret_cast<void*>(address / page * page);
@@ -52,7 +52,7 @@ void on_lost_page(int number, siginfo_t* info, void*) {
     errno = error;
     return;
   }
-  // Not ours: it comes again, to whoever had the signal before; a second time to nobody.
+  // Not one of our mappings: the signal is raised again for the previous handler, and a second time for the default.
   struct sigaction next = previous_action;
   if (passed_on.exchange(true)) {
     next = {};
@@ -87,7 +87,7 @@ void guard_mappings() {
   if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_lost_page) return;
   previous_action = now;
   passed_on = false;
-  page_size();  // asked for outside of the handler
+  page_size();  // computed outside of the handler
   struct sigaction ours = {};
   ours.sa_sigaction = on_lost_page;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK;

@@ -1,5 +1,5 @@
-// A file that is mapped into memory to be read. Other programs may truncate or change it meanwhile: reading it never
-// ends the process, and what was read can be told from what the file held when it was opened.
+// A memory-mapped file for reading. Other programs may truncate or change it meanwhile: reading it never kills the
+// process, and changes since it was opened are detected.
 #pragma once
 
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 
 namespace oldgrowth {
 
-// What tells a file from itself after a change: its size and the times of the last changes of contents and metadata.
+// Identifies the state of a file: its size and the times of the last changes of contents and metadata.
 struct FileStamp {
   std::int64_t size = 0, modified = 0, changed = 0;  // bytes, nanoseconds since the epoch
 
@@ -38,8 +38,8 @@ class MappedFile {
   std::size_t size() const { return size_; }
   bool holds(const void* begin, std::size_t bytes) const;
 
-  // Frees the memory of some bytes of the mapping, which are read again from the file when they are used. With them
-  // go the pages that they share with their neighbours. Bytes that are not in the mapping are left alone.
+  // Evicts the pages of some bytes of the mapping, including pages that they share with neighbours. They are read
+  // from the file again on the next use. Bytes outside the mapping are ignored.
   void evict(const void* begin, std::size_t bytes) const;
 
   // Whether a page was found to be lost.
@@ -47,7 +47,7 @@ class MappedFile {
 
   FileStamp stamp() const;
 
-  // What the handler of SIGBUS knows of a mapping. Never freed, but used again.
+  // The data of a mapping that the handler of SIGBUS uses. Never freed, but reused.
   struct Region {
     std::atomic<std::uintptr_t> begin = 0, end = 0;
     std::atomic<bool> lost = false;
@@ -62,7 +62,7 @@ class MappedFile {
   Region* region_ = nullptr;
 };
 
-// Makes sure that a lost page of a mapping is not the end of the process, whoever else has asked for SIGBUS since.
+// Makes sure that a lost page of a mapping does not kill the process, even if others installed a handler of SIGBUS.
 void guard_mappings();
 
 }  // namespace oldgrowth

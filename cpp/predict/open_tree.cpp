@@ -12,12 +12,12 @@ namespace {
 
 // Rows walked side by side: their loads do not wait for each other.
 constexpr std::size_t kInFlight = 16;
-// Steps between two looks at which rows have arrived. A row at its leaf stays there.
+// Steps between two checks for rows that have arrived. A row at its leaf stays there.
 constexpr int kStepsAtATime = 6;
-// Rows for which it is worth to lay out the first levels of a tree.
+// Minimum number of rows for which expanding the first levels of a tree is worthwhile.
 constexpr std::size_t kWorthSkipping = 64;
 
-// One step without a branch: which way a row goes cannot be foreseen.
+// One step without a branch: directions are unpredictable.
 template <bool kMayMiss>
 [[gnu::always_inline]] inline const OpenNode* step(const OpenNode* at, const float* row) {
   std::uint64_t offset = at->right;
@@ -47,7 +47,7 @@ struct Walkers {
 
 std::uint32_t low_half(const OpenNode* at) { return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(at)); }
 
-// Takes kRows walkers from `first` on a few steps further, notes where they are, and keeps those that have not arrived.
+// Advances kRows walkers, starting at `first`, by a few steps, records their nodes, and keeps those not yet arrived.
 template <bool kMayMiss, std::size_t kRows>
 [[gnu::always_inline]] inline std::size_t advance(Walkers& walkers, std::size_t first, std::size_t kept,
                                                   std::size_t reached) {
@@ -107,7 +107,7 @@ OpenNode open_node(const OpenFormat& format, Node node, std::size_t behind) {
 }
 
 #if defined(__x86_64__)
-// The same of four nodes at a time, as many as that goes into; how many those are.
+// The same for four nodes at a time; returns how many nodes were handled.
 OLDGROWTH_AVX2 std::size_t open_by_four(const OpenFormat& format, std::span<const Node> nodes, OpenNode* open) {
   const auto feature_bits = static_cast<int>(format.nodes.feature_bits);
   const __m256i open_leaf = _mm256_set1_epi64x(kOpenLeaf), elsewhere = _mm256_set1_epi64x(OpenNode::kElsewhere);
@@ -118,7 +118,7 @@ OLDGROWTH_AVX2 std::size_t open_by_four(const OpenFormat& format, std::span<cons
   const __m256i column = _mm256_set1_epi64x(kColumn), misses = _mm256_set1_epi64x(format.may_miss);
   const __m128i to_missing = _mm_cvtsi32_si128(feature_bits);
   const __m128i to_right = _mm_cvtsi32_si128(feature_bits + 1);
-  // Of each of the four, how many nodes are behind it.
+  // For each of the four, how many nodes follow it.
   const auto behind_first = static_cast<long long>(nodes.size()) - 1;
   __m256i behind = _mm256_set_epi64x(behind_first - 3, behind_first - 2, behind_first - 1, behind_first);
   const std::size_t by_four = nodes.size() / 4 * 4;

@@ -1,4 +1,4 @@
-// A tree laid out for many rows: its nodes ask for fewer instructions at each step, and their rows lie in columns.
+// A tree unpacked for many rows: its nodes need fewer instructions per step, and rows are stored by column.
 #pragma once
 
 #include <bit>
@@ -28,7 +28,7 @@ struct OpenNode {
   }
 };
 
-// What OpenNode can express.
+// Limits of OpenNode.
 inline constexpr std::size_t kMostOpenNodes = 1U << 16;
 inline constexpr std::size_t kMostOpenFeatures = (OpenNode::kMissingLeft - 1) / kColumn + 1;
 
@@ -38,8 +38,8 @@ struct OpenFormat {
   bool may_miss;  // there are NaN among the values
 };
 
-// Of at most so many nodes and features. There is room for one node more, which ends walks. Whatever the nodes hold,
-// a walk through the open tree stays in it and in the columns of the features.
+// Opens a tree with at most this many nodes and features. The output needs room for one more node, which ends walks.
+// Whatever the nodes contain, a walk through the open tree stays inside it and inside the columns of the features.
 void open_tree(const OpenFormat& format, std::span<const Node> nodes, OpenNode* open);
 
 // A block of rows in columns, with one more column for the node that each row has reached.
@@ -50,7 +50,7 @@ struct OpenRows {
   bool may_miss;  // there are NaN among the values
 };
 
-// The index of the leaf that each of the rows reaches. There is room for kBlock.
+// The index of the leaf that each row reaches. The output needs room for kBlock rows.
 void find_open_leaves(const OpenNode* open, const OpenRows& rows, std::uint32_t* leaves);
 
 }  // namespace oldgrowth

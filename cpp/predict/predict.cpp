@@ -17,14 +17,14 @@ namespace {
 constexpr std::size_t kFewestRows = 16384, kMostRows = 65536;
 // Trees that a block of rows goes through while its columns are in the cache, before its leaves are counted.
 constexpr std::size_t kTrees = 8;
-// A tree with up to this many nodes per row is worth opening: all of them are read for that, but in order.
+// Maximum number of nodes per row for which opening a tree is worthwhile: it reads all nodes, but in order.
 constexpr std::size_t kWorthOpening = 64;
-// How far ahead the votes of a bucket's rows are prefetched; they lie anywhere in memory.
+// How far ahead the votes of a bucket's rows are prefetched; they are scattered in memory.
 constexpr std::size_t kAhead = 8;
 // Bytes that the system may map around a page.
 constexpr std::size_t kAround = 2 << 20;
 
-// A tree that rows are taken through, laid out for that if there are enough of them.
+// A tree that rows walk through, opened if there are enough rows.
 struct Tree {
   const Node* nodes = nullptr;
   const Node* last = nullptr;  // where walks must end, if the nodes may change meanwhile
@@ -47,8 +47,8 @@ struct BlockLeaves {
   Node leaf(std::size_t i, std::size_t j) const { return tree[j].leaf(index(i, j)); }
 };
 
-// Frees the memory of some items of an array, if it is mapped from a file of the forest. With them goes what lies
-// shortly before: the system maps more than is asked for, and so brings back the end of what was evicted last.
+// Evicts some items of an array, if it is mapped from a file of the forest, together with what lies shortly before:
+// the system maps more than requested, and so reads the end of the previously evicted part again.
 template <class T>
 void evict(const Forest& forest, std::span<const T> all, std::size_t first, std::size_t n) {
   if (n == 0) return;
@@ -57,7 +57,7 @@ void evict(const Forest& forest, std::span<const T> all, std::size_t first, std:
   for (const MappedFile* file : forest.files) file->evict(part.data(), part.size_bytes());
 }
 
-// Takes a batch of rows through the forest, bucket by bucket, and shows all leaves to visit(BlockLeaves).
+// Walks a batch of rows through the forest, bucket by bucket, and passes all leaves to visit(BlockLeaves).
 template <class Visit>
 class Batch {
  public:
@@ -90,7 +90,7 @@ class Batch {
   }
 
  private:
-  // Fills buckets_ with the buckets of all rows in some top trees, one tree behind the other.
+  // Fills buckets_ with the buckets of all rows in some top trees, one tree after the other.
   void route_rows(std::size_t first_top, std::size_t tops) {
     for (std::size_t t = 0; t < tops; ++t) {
       const std::size_t begin = forest_.top_start[first_top + t];
@@ -114,7 +114,7 @@ class Batch {
     for (std::size_t i = 0; i < all_.n; ++i) rows_[end_[buckets[i]]++] = static_cast<std::uint32_t>(i);
   }
 
-  // Walks through lost pages are safe, but of no use.
+  // Walks through lost pages are safe, but their results are invalid.
   void check_files() const {
     for (const MappedFile* file : forest_.files)
       if (file->lost()) throw LostPages();
@@ -131,7 +131,7 @@ class Batch {
     if (forest_.checks) forest_.checks->forget(bottom, trees);
   }
 
-  // Takes the rows of a bucket, from rows_[first] on, through some of its trees.
+  // Walks the rows of a bucket, from rows_[first] on, through some of its trees.
   void run_trees(std::size_t top, std::size_t bucket, std::size_t first_tree, std::size_t first) {
     const std::size_t of_top = forest_.trees_of_top[top], trees = std::min(kTrees, of_top - first_tree);
     const std::size_t bottom = forest_.bottom_start[top] + bucket * of_top + first_tree, end = end_[bucket];
@@ -148,8 +148,7 @@ class Batch {
     }
   }
 
-  // Lays out a tree for walking if that is worthwhile for so many rows. Its nodes may change at any time if it is
-  // `mapped`.
+  // Opens a tree if that is worthwhile for this many rows. Its nodes may change at any time if it is `mapped`.
   void prepare(Tree& tree, std::span<const Node> nodes, std::size_t rows, bool mapped) const {
     const std::size_t size = nodes.size();
     tree.nodes = nodes.data();
@@ -192,7 +191,7 @@ class Batch {
   std::vector<std::uint32_t> leaves_;
 };
 
-// Batch after batch: for each, start(first row, rows) gives what is then shown all BlockLeaves.
+// Processes batches: for each, start(first row, rows) returns the visitor of its BlockLeaves.
 template <class Start>
 void visit_leaves(const Forest& forest, TreeChecks::Epoch epoch, const RowsIn& rows, const Start& start) {
   const std::size_t worth = forest.nodes.size_bytes() / (2 * sizeof(float) * forest.n_features);
@@ -294,7 +293,7 @@ PredictionBytes prediction_bytes(const Forest& forest, bool evict) {
   std::size_t thread = kTrees * std::min(nodes, kMostOpenNodes) * sizeof(OpenNode) +
                        kBlock * kTrees * sizeof(std::uint32_t) + (buckets + 1) * sizeof(std::size_t) +
                        (forest.n_features + 1) * kColumn * sizeof(float);
-  // Pages of the trees that rows are taken through, and what the system maps around them.
+  // Pages of the trees in use, and what the system maps around them.
   if (evict) thread += kTrees * (nodes * sizeof(Node) + rows * forest.outputs() * sizeof(float)) + 2 * kAround;
   return {(tops_at_once + 1) * sizeof(std::uint32_t) + votes, thread};
 }

@@ -8,7 +8,7 @@ namespace {
 
 // Rows walked side by side: their loads do not wait for each other.
 constexpr std::size_t kInFlight = 8;
-// Steps between two looks at which rows have arrived. A row at its leaf stays there.
+// Steps between two checks for rows that have arrived. A row at its leaf stays there.
 constexpr int kStepsAtATime = 4;
 // Rows that are walked until all of them have arrived.
 constexpr std::size_t kWalkers = 512;
@@ -27,7 +27,7 @@ struct Bounds {
   std::uint64_t last_feature;
 };
 
-// What a step needs to know of a node: all zero of a leaf, so that a row stays there.
+// The fields of a node that a step needs: all zero for a leaf, so that a row stays there.
 struct Parts {
   std::uint64_t feature, right, left;  // offsets of the children
 };
@@ -58,7 +58,7 @@ template <bool kBmi>
   return parts;
 }
 
-// One step without a branch: which way a row goes cannot be foreseen.
+// One step without a branch: directions are unpredictable.
 template <bool kMayMiss, bool kBmi, bool kBounded>
 [[gnu::always_inline]] inline const Node* step(const UpperHalf& half, const Bounds& bounds, const Node* at,
                                                const float* row) {
@@ -88,7 +88,7 @@ struct Walkers {
   std::uint32_t number[kWalkers];  // which of the rows it is
 };
 
-// Takes kRows walkers from `first` on a few steps further and keeps those that have not arrived.
+// Advances kRows walkers, starting at `first`, by a few steps and keeps those not yet arrived.
 template <bool kMayMiss, bool kBmi, bool kBounded, std::size_t kRows>
 [[gnu::always_inline]] inline std::size_t advance(const UpperHalf& half, const Bounds& bounds, const Node* nodes,
                                                   Walkers& walkers, std::size_t first, std::size_t kept,
@@ -117,7 +117,7 @@ template <bool kMayMiss, bool kBmi, bool kBounded>
                                         std::uint32_t* leaves, const Node* last) {
   const UpperHalf half(format);
   const Bounds bounds{last, list.stride - 1};
-  // A step goes on by a node at least, unless the nodes have changed.
+  // A step advances by at least one node, unless the nodes have changed.
   const std::size_t most_rounds = kBounded ? static_cast<std::size_t>(last - nodes) / kStepsAtATime + 1 : 0;
   Walkers walkers;
   for (std::size_t start = 0; start < list.n; start += kWalkers) {
@@ -138,7 +138,7 @@ template <bool kMayMiss, bool kBmi, bool kBounded>
   }
 }
 
-// In instructions that not every machine has: fewer per step.
+// With instructions that not every machine has: fewer per step.
 #if defined(__x86_64__)
 template <bool kMayMiss, bool kBounded>
 [[gnu::target("bmi,bmi2")]] void walk_bmi(const NodeFormat& format, const Node* nodes, const RowList& list,

@@ -18,7 +18,7 @@ struct RowList {
 };
 
 // The leaf of each row: its index in `nodes`. With `last`, the last of the nodes, these may change at any time:
-// whatever they hold, walks stay in them and end, if at a leaf or not.
+// whatever they contain, walks stay inside them and end, possibly not at a leaf.
 void find_leaves(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* leaves,
                  const Node* last = nullptr);
 

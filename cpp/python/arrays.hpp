@@ -1,4 +1,4 @@
-// What the files of this folder share: arrays on their way in and out.
+// Shared by the bindings: array types, and checks of shapes.
 #pragma once
 
 #include <nanobind/nanobind.h>

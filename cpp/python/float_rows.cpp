@@ -98,7 +98,7 @@ void bind_float_rows(nb::module_& m) {
   m.def(
       "find_non_finite",
       [](const InRows& x) {
-        NonFinite found;  // there are none among bytes
+        NonFinite found;  // bytes are always finite
         if (!are_bytes(x))
           as_floats(
               x, [&](std::size_t, const float* rows, std::size_t n) { found = find_non_finite(rows, n * x.shape(1)); });

@@ -18,7 +18,7 @@ using namespace nb::literals;
 
 namespace {
 
-// The arrays a forest lies in, kept alive with it.
+// The arrays of a forest, kept alive with it.
 struct OwnedForest {
   In1<std::uint64_t> top_nodes, top_start, bucket_start, trees_of_top, bottom_start, nodes, node_start, table_start;
   In1<float> table;

@@ -1,10 +1,10 @@
-// The extension module. The files of this folder are the only code that knows Python: each checks the shapes of arrays,
-// releases the GIL and calls the core.
+// The extension module. Only the files in this directory depend on Python: they check the shapes of arrays, release the
+// GIL and call the core.
 #include "python/arrays.hpp"
 
 NB_MODULE(_core, m) {
   m.doc() = "The C++ core of oldgrowth.";
-  // Objects that a traceback still holds when Python ends are not the user's concern.
+  // Objects that a traceback keeps alive until Python exits are not leaks.
   nanobind::set_leak_warnings(false);
   oldgrowth::bind_base(m);
   oldgrowth::bind_float_rows(m);

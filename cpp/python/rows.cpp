@@ -53,7 +53,7 @@ nb::tuple state_of(const FeatureProfile& feature) {
   return nb::make_tuple(feature.is_wide(), feature.has_missing(), to_numpy(feature.values()));
 }
 
-// All that is known of each feature, as pickles hold it.
+// The state of each feature, for pickling.
 using ProfileState = std::vector<std::tuple<bool, bool, In1<float>>>;
 
 nb::list state_of(const Profile& profile) {

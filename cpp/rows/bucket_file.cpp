@@ -66,14 +66,14 @@ std::size_t write_blocks(const RowLayout& layout, const GroupedRows& grouped, st
   };
   const auto& [rows, order, start, owners] = grouped;
   const std::size_t width = layout.row_bytes(), n_rows = rows.size() / width;
-  require(start.size() == owners.size() + 1, "bucket ends for other buckets");
+  require(start.size() == owners.size() + 1, "each bucket needs an owner");
   std::size_t used = 0;
   for (std::size_t b = 0; b < owners.size(); ++b) {
     require(start[b] <= start[b + 1] && start[b + 1] <= order.size(), "bucket ends out of range");
     const auto places = order.subspan(start[b], start[b + 1] - start[b]);
     if (places.empty()) continue;
     for (const std::uint32_t place : places) require(place < n_rows, "row out of range");
-    require(used + sizeof(BlockHeader) + places.size() * width <= out.size(), "too small a buffer");
+    require(used + sizeof(BlockHeader) + places.size() * width <= out.size(), "the buffer is too small");
     used += write_block(layout, rows.data(), places.data(), places.size(), owners[b], sequence, out.data() + used);
   }
   return used;

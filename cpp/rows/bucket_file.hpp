@@ -1,6 +1,6 @@
-// The blocks that buckets consist of on disk. A block holds rows of one bucket that were distributed
-// together: a header and then the rows, each as the codec's record followed by what else belongs to it.
-// docs/formats.md describes the bytes; they are read and written here alone.
+// Blocks of buckets on disk. A block has rows of one bucket that were distributed together: a header, then
+// the rows, each as the record of the codec followed by key, target, weight and number. docs/formats.md
+// describes the bytes; only this file reads and writes them.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct RowLayout {
   std::size_t row_bytes() const { return number_at() + number_bytes; }
 };
 
-// Bytes that hold the number of each of so many rows.
+// Bytes of a row number if there are this many rows.
 constexpr std::size_t row_number_bytes(std::uint64_t rows) { return fits_32_bits(rows) ? 4 : 8; }
 
 struct BlockHeader {
@@ -50,11 +50,11 @@ struct RowFields {
   std::uint64_t* numbers;
 };
 
-// Writes what follows the record of each of `n` rows; records are already in place.
+// Writes the fields that follow the records of `n` rows; the records are already in place.
 void pack_fields(const RowLayout& layout, std::size_t n, const std::uint64_t* keys, const double* targets,
                  const double* weights, std::uint64_t first_number, std::uint8_t* rows);
 
-// One block of the rows order[0..n) at `out`; returns its size.
+// Writes a block of the rows order[0..n) to `out`; returns its size.
 std::size_t write_block(const RowLayout& layout, const std::uint8_t* rows, const std::uint32_t* order, std::size_t n,
                         std::uint64_t owner, std::uint64_t sequence, std::uint8_t* out);
 
@@ -65,18 +65,18 @@ struct GroupedRows {
   std::span<const std::uint64_t> start, owners;
 };
 
-// A block for each bucket that has rows, one after the other at `out`; returns the size of all. Throws
-// std::invalid_argument if anything is out of range.
+// Writes a block for each non-empty bucket to `out`; returns the total size. Throws std::invalid_argument if anything
+// is out of range.
 std::size_t write_blocks(const RowLayout& layout, const GroupedRows& grouped, std::uint64_t sequence,
                          std::span<std::uint8_t> out);
 
 enum class BlockError { none, header, checksum };
 
-// Whether the block at `bytes` is whole and is the one expected.
+// Whether the block at `bytes` is intact and the expected one.
 BlockError check_block(const std::uint8_t* bytes, std::size_t size, std::uint64_t owner, std::size_t rows,
                        std::size_t row_bytes);
 
-// Takes the rows apart.
+// Splits rows into their fields.
 void unpack_rows(const RowLayout& layout, const std::uint8_t* rows, std::size_t n, const RowFields& out);
 
 }  // namespace oldgrowth

@@ -34,7 +34,7 @@ OLDGROWTH_AVX2 inline __m256i load(const std::vector<T>& from, std::size_t j) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from.data() + j));
 }
 
-// The codes of the run's features j to j + 7; adds to `known` which of them are.
+// The codes of the run's features j to j + 7; updates `known` by which of them are in range.
 template <class Code>
 OLDGROWTH_AVX2 inline void encode_eight(const DirectRun& run, std::size_t j, const float* values, std::uint8_t* codes,
                                         __m256i& known) {

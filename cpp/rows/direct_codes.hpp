@@ -1,4 +1,4 @@
-// Codes that need no lookup: whole numbers of a dense range are stored as their distance from its lowest.
+// Codes without lookup: whole numbers of a dense range are stored as the difference from the lowest one.
 // Neighbouring features of this kind are encoded together, row by row.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace oldgrowth {
 
-// Neighbouring features whose codes are equally wide and lie side by side in the record.
+// Neighbouring features whose codes have the same width and are adjacent in the record.
 struct DirectRun {
   std::size_t first;   // feature
   std::size_t offset;  // of the first code in the record
@@ -20,8 +20,8 @@ struct DirectRun {
   std::size_t size() const { return lowest.size(); }
 };
 
-// Writes the codes of n rows, `stride` floats apart, into records `apart` bytes from each other. False when a
-// value is outside its range.
+// Writes the codes of n rows, `stride` floats apart, into records `apart` bytes from each other. Returns false
+// if a value is outside its range.
 bool encode_direct(const DirectRun& run, const float* rows, std::size_t n, std::size_t stride, std::uint8_t* records,
                    std::size_t apart);
 

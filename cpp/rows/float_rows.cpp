@@ -10,14 +10,14 @@
 namespace oldgrowth {
 namespace {
 
-// Rows made at a time, and columns made float together: both stay in the cache.
+// Rows produced at a time, and columns converted together: both stay in the cache.
 constexpr std::size_t kTile = 64;
 constexpr std::size_t kColumns = 4;
-constexpr std::size_t kBytes = 8;  // rows and columns of bytes that change places together
+constexpr std::size_t kBytes = 8;  // rows and columns of bytes that are transposed together
 constexpr std::size_t kCheckedAtATime = 4096;
 
-// Values of a column as float32, from row `start` on; what comes next of it is on its way then. There are more
-// columns than the hardware would fetch ahead by itself.
+// Converts values of a column to float32, from row `start` on, and prefetches the next ones: there are more columns
+// than hardware prefetchers can follow.
 void convert(const Column& column, std::size_t start, std::size_t n, float* out) {
   std::visit(
       [&](const auto* values) {

@@ -1,5 +1,5 @@
-// Rows as all stages read them: float32, or bytes that become float32 in the cache. They are made from columns of any
-// type, and checked for values that are not finite.
+// Rows in the form that all stages read: float32, or bytes that are converted to float32 in the cache. They are made
+// from columns of any type, and checked for values that are not finite.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@ using ColumnValues = std::variant<const std::int8_t*, const std::uint8_t*, const
 
 struct Column {
   ColumnValues values;
-  const bool* missing;  // nullptr: none is
+  const bool* missing;  // nullptr if no value is missing
 };
 
-// The rows start..start+n of some columns. Missing values become NaN, values beyond float32 infinite.
+// Makes the rows start..start+n of some columns. Missing values become NaN, values beyond float32 infinite.
 void rows_of_columns(std::span<const Column> columns, std::size_t start, std::size_t n, float* rows);
 
 // The same for columns of bytes, none of them missing.
@@ -36,7 +36,7 @@ void as_floats(const float* rows, std::size_t n, std::size_t, Use use) {
 
 template <class Use>
 void as_floats(const std::uint8_t* rows, std::size_t n, std::size_t width, Use use) {
-  constexpr std::size_t kFloats = 1 << 14;  // they stay in the cache
+  constexpr std::size_t kFloats = 1 << 14;  // these stay in the cache
   const std::size_t at_a_time = std::max<std::size_t>(64, kFloats / std::max<std::size_t>(1, width) / 64 * 64);
   std::vector<float> floats(std::min(n, at_a_time) * width);
   for (std::size_t first = 0; first < n; first += at_a_time) {

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int32_t kLowest = -32768;
 constexpr std::int32_t kHighest = 98303;
 constexpr std::size_t kRowsAtATime = 64;  // a block of rows stays in the cache over all its columns
-constexpr std::size_t kEight = 8;         // values that are looked at together
+constexpr std::size_t kEight = 8;         // values that are checked together
 constexpr std::int32_t kNoInteger = std::numeric_limits<std::int32_t>::max();  // no float has this value
 
 #if defined(__x86_64__)
@@ -23,7 +23,7 @@ OLDGROWTH_AVX2 inline __m256i load(const auto& from, std::size_t f) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from.data() + f));
 }
 
-// Whether eight values, of the features from f on, tell nothing new.
+// Whether eight values, of the features from f on, are all known already.
 OLDGROWTH_AVX2 bool all_known(const KnownValues& known, std::size_t f, const float* values) {
   const __m256 value = _mm256_loadu_ps(values);
   const __m256i whole = _mm256_cvttps_epi32(value);
@@ -78,7 +78,7 @@ void FeatureProfile::add_to_hash(std::uint32_t bits) {
   if (++distinct_ > kMaxDistinct) became_wide();
 }
 
-// Large tables are many at once: all features of floats come to have them at the same time.
+// Many tables grow at once: all features with float values fill up at the same time.
 std::size_t FeatureProfile::next_hash_size(std::size_t size) {
   return std::max<std::size_t>(64, size * (size < 16384 ? 4 : 2));
 }

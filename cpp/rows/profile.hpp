@@ -23,11 +23,11 @@ class FeatureProfile {
   void restore(bool wide, bool missing);
   // The distinct values in ascending order; empty for a wide feature.
   std::vector<float> values() const;
-  // Changes when there is more to know.
+  // Changes whenever something new was learned.
   std::size_t news() const { return distinct_ + (wide_ ? kMaxDistinct : 0) + (has_missing_ ? 2 * kMaxDistinct : 0); }
-  // The whole numbers around the last one added that have all occurred, as lowest and how many above it.
+  // The range of whole numbers around the last one added that have all occurred: lowest, and how many above it.
   std::pair<std::int32_t, std::uint32_t> known_range() const;
-  // Of the hash table that follows one of this size.
+  // The size of the hash table that replaces one of this size.
   static std::size_t next_hash_size(std::size_t size);
 
  private:
@@ -45,13 +45,13 @@ class FeatureProfile {
   bool wide_ = false;
 };
 
-// Values that tell nothing new, side by side for all features: most are of this kind, and found eight at a time.
+// Known values of all features, as arrays: most values are known, and eight are checked at a time.
 struct KnownValues {
-  std::vector<std::int32_t> lowest;    // whole numbers from here on
-  std::vector<std::uint32_t> highest;  // as far above it
-  std::vector<std::uint32_t> numbers;  // all bits set: any number is
-  std::vector<std::uint32_t> missing;  // all bits set: a missing value is
-  std::vector<std::size_t> news;       // of the feature, when this was found out
+  std::vector<std::int32_t> lowest;    // known whole numbers start here
+  std::vector<std::uint32_t> highest;  // and end this far above it
+  std::vector<std::uint32_t> numbers;  // all bits set: any number is known
+  std::vector<std::uint32_t> missing;  // all bits set: a missing value is known
+  std::vector<std::size_t> news;       // news() of the feature when this was determined
 
   explicit KnownValues(std::size_t n_features);
   void update(std::size_t f, const FeatureProfile& feature);
@@ -63,15 +63,15 @@ class Profile {
 
   // Adds the columns [first, last) of `n` rows that are `stride` values apart.
   void add(const float* rows, std::size_t n, std::size_t stride, std::size_t first, std::size_t last);
-  // Takes up a feature where another profile left it.
+  // Restores a feature from the state of another profile.
   void restore(std::size_t f, bool wide, bool missing, std::span<const float> values);
-  // Adds what a profile of other rows has learned; whichever rows came first does not matter.
+  // Merges the profile of other rows; the order of merging does not matter.
   void merge(const Profile& other);
   std::size_t size() const { return features_.size(); }
   const FeatureProfile& feature(std::size_t f) const { return features_[f]; }
   // Bytes in use now.
   std::size_t bytes() const;
-  // Most bytes for a feature of `distinct` different values that are not whole numbers.
+  // Maximum bytes for a feature with `distinct` different values that are not whole numbers.
   static std::size_t bytes_of_feature(std::size_t distinct);
 
  private:

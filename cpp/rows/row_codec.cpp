@@ -22,7 +22,7 @@ bool small_integers(const std::vector<float>& values) {
                      [](float v) { return static_cast<float>(static_cast<std::int32_t>(v)) == v; });
 }
 
-// Gives the integers between the values codes too, if that makes no code wider and few more of them.
+// Assigns codes to the integers between the values too, if codes become no wider and few are added.
 bool made_dense(std::vector<float>& values) {
   if (!small_integers(values)) return false;
   const auto span = static_cast<std::size_t>(values.back() - values.front()) + 1;
@@ -34,7 +34,7 @@ bool made_dense(std::vector<float>& values) {
   return true;
 }
 
-// The codes of whole numbers, by table. False when a value is none of those known; nothing is lost then.
+// Looks up the codes of whole numbers. Returns false if a value is unknown, and then writes nothing that matters.
 template <class Code>
 bool encode_integers(const std::vector<std::uint16_t>& table, std::int32_t lowest, bool has_missing,
                      const float* values, std::size_t n, std::size_t stride, std::uint8_t* out, std::size_t apart) {
@@ -46,7 +46,7 @@ bool encode_integers(const std::vector<std::uint16_t>& table, std::int32_t lowes
     const std::int32_t whole = in_range ? static_cast<std::int32_t>(value) : 0;
     const auto at = static_cast<std::uint32_t>(whole - lowest);
     const bool found = in_range && static_cast<float>(whole) == value && at < table.size();
-    const std::uint16_t code = found ? table[at] : kUnknown;  // a missing value's code has all bits set, too
+    const std::uint16_t code = found ? table[at] : kUnknown;  // the code of a missing value has all bits set, too
     known &= missing ? has_missing : code != kUnknown;
     const auto narrow = static_cast<Code>(code);
     std::memcpy(out, &narrow, sizeof narrow);
@@ -54,8 +54,8 @@ bool encode_integers(const std::vector<std::uint16_t>& table, std::int32_t lowes
   return known;
 }
 
-// A hash of a record and its target. Every fourth word goes into the same lane: the multiplications of one
-// lane wait for each other, those of four do not.
+// A hash of a record and its target. Words are distributed over four lanes, because multiplications within one
+// lane depend on each other.
 std::uint64_t key_of(const std::uint8_t* record, std::size_t bytes, std::uint64_t target_bits) {
   std::uint64_t lane[4] = {target_bits, 1, 2, 3};
   const auto take = [&](std::size_t at, std::size_t lane_number, std::size_t length) {

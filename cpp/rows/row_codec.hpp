@@ -1,6 +1,6 @@
 // A row as a short record of bytes, lossless for float32: each feature in one byte (up to 255 distinct
 // values), two bytes (up to 65,535) or four (the float itself, as bits that sort like the value).
-// Records are what buckets hold, in memory and on disk. Codes grow with the values they stand for.
+// Buckets consist of records, in memory and on disk. Codes have the order of their values.
 #pragma once
 
 #include <bit>
@@ -40,27 +40,27 @@ class RowCodec {
  public:
   explicit RowCodec(const Profile& profile);
 
-  // A profile that gives this codec.
+  // A profile that results in this codec.
   Profile profile() const;
 
   std::size_t n_features() const { return features_.size(); }
   std::size_t record_bytes() const { return record_bytes_; }
   // Bytes of the codec itself: values, and tables to find them.
   std::size_t bytes() const;
-  // Most bytes for a feature of so many different values, and for all features of a profile.
+  // Maximum bytes for a feature with this many different values, and for all features of a profile.
   static std::size_t bytes_of_feature(std::size_t distinct);
   static std::size_t bytes_for(const Profile& profile);
-  // The width that a feature with these values gets, if no more values come.
+  // The width of a feature with the values seen so far.
   static Width width_of(const FeatureProfile& feature);
   const FeatureCodec& feature(std::size_t f) const { return features_[f]; }
 
   // Writes `n` records, `apart` bytes from one to the next, and a key for each row that is a hash of its
-  // record and its target's bits. False when a value occurs that the profile has not seen: the data
-  // changed between two passes.
+  // record and its target's bits. Returns false if a value is not in the profile: the data changed
+  // between two passes.
   bool encode(const float* rows, std::size_t n, std::size_t stride, const std::uint64_t* target_bits,
               std::uint8_t* records, std::size_t apart, std::uint64_t* keys) const;
 
-  // The values of a record, as they were.
+  // Decodes the original values of a record.
   void decode(const std::uint8_t* record, float* values) const;
 
   // Whether `encode` could have written these records: none has a code without a value.
@@ -85,7 +85,7 @@ class RowCodec {
 
   std::vector<FeatureCodec> features_;
   std::vector<DirectRun> runs_;
-  std::vector<std::size_t> looked_up_;  // the features that are in no run
+  std::vector<std::size_t> looked_up_;  // the features outside of runs
   std::vector<Lookup> lookups_;
   std::size_t used_bytes_ = 0, record_bytes_ = 0;
 };

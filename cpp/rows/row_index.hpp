@@ -1,4 +1,4 @@
-// Row numbers of the whole data set are 64-bit; lists of them take 32 bits each where these are enough.
+// Row numbers of the whole data set are 64-bit; lists of them use 32 bits each where that is enough.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace oldgrowth {
 
-// Whether 32 bits hold the number of each of so many rows.
+// Whether 32 bits are enough for the numbers of this many rows.
 constexpr bool fits_32_bits(std::uint64_t rows) { return rows <= (std::uint64_t{1} << 32); }
 
 // A list of row numbers, or all rows in order.

@@ -1,5 +1,5 @@
 // A uniform sample of rows without replacement: each row has a random number for each top tree, and the rows with the
-// `size` smallest numbers are the sample. So a pass can tell which rows may be in it without remembering anything.
+// `size` smallest numbers are the sample. So a pass can find the candidates without keeping any state.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,7 @@ inline std::vector<std::uint64_t> draw_sample(std::size_t size, std::uint64_t se
   return rows.size() == size ? rows : smallest_numbers(size, key, ~0ULL, all_rows);
 }
 
-// The same from the candidates among n rows, ascending: what candidate_rows() found for this size or a larger one.
+// The same from candidates among n rows, ascending, as found by candidate_rows() for this size or a larger one.
 inline std::vector<std::uint64_t> draw_from_candidates(std::size_t size, std::uint64_t seed, std::uint64_t top,
                                                        std::uint64_t n, std::span<const std::uint64_t> candidates) {
   const std::uint64_t key = tree_key(seed, Purpose::top_sample, top);
@@ -73,7 +73,7 @@ inline std::vector<std::uint64_t> draw_from_candidates(std::size_t size, std::ui
 }
 
 // Those of the rows [first, first + n) that may be in the sample of any of the first n_tops top trees, ascending, if
-// there are `of` rows or more.
+// there are at least `of` rows.
 inline std::vector<std::uint64_t> candidate_rows(std::size_t size, std::uint64_t seed, std::size_t n_tops,
                                                  std::uint64_t first, std::size_t n, std::uint64_t of) {
   std::vector<std::uint64_t> keys(n_tops);

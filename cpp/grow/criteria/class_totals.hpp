@@ -1,4 +1,4 @@
-// What all criteria for classes share: the weight of each class, in a node and on the left of a split.
+// Shared by all criteria for classification: the weight of each class, in a node and on the left of a split.
 #pragma once
 
 #include <algorithm>

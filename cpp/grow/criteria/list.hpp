@@ -1,5 +1,5 @@
-// All criteria. A new one is a header beside this one and an entry in `Criteria`: numbers, dispatch and the names that
-// Python sees follow from it.
+// All split criteria. To add one, write a header in this directory and add an entry to `Criteria`: numbers, dispatch
+// and the names in Python follow from it.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ namespace oldgrowth {
 
 using Criteria = std::tuple<Gini, Entropy, SquaredError>;
 
-// The place of a criterion in the list.
+// The index of a criterion in the list.
 enum class Criterion : std::uint8_t {};
 
 template <class C>
@@ -60,7 +60,7 @@ void for_each_criterion(const Use& use) {
   std::apply([&](auto... c) { (use(kCriterion<decltype(c)>, c), ...); }, Criteria{});
 }
 
-// What users may call the criteria for classes, or for values.
+// The names of the criteria for classification, or for regression.
 inline std::vector<std::string> criterion_names(bool classification) {
   std::vector<std::string> names;
   for_each_criterion([&]<class C>(Criterion, C) {

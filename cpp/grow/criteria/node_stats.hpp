@@ -1,8 +1,8 @@
-// What the grower and the split searches ask of a criterion: statistics of a node's targets, and a score for "these
-// rows left, the others right". Calls are resolved at compile time.
+// The interface of a criterion to the grower and the split searches: statistics of a node's targets, and a score for
+// "these rows left, the others right". Calls are resolved at compile time.
 //
 // A criterion is a struct with
-//   kNames                    what users call it
+//   kNames                    its names for users
 //   Stats<counts>             a NodeStats; with `counts`, payloads carry classes and small whole weights (targets.hpp)
 // Statistics for classes derive from ClassTotals, those for values from ValueSums.
 #pragma once

@@ -1,5 +1,5 @@
-// What all criteria for values share: weighted sums, in a node and on the left of a split. Values are taken from the
-// node's first one on, so that a large common offset costs no precision.
+// Shared by all criteria for regression: weighted sums, in a node and on the left of a split. Values are relative to
+// the first one of the node, so that a large common offset costs no precision.
 #pragma once
 
 #include <algorithm>
