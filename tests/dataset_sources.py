@@ -25,7 +25,7 @@ NAMES = ["red", "green", "count", "flag", "gap"]
 
 @dataclass
 class Truth:
-    """What every source must give."""
+    """The rows that every source must yield."""
 
     x: np.ndarray
     y: np.ndarray
@@ -59,7 +59,7 @@ def make_truth(rows: int = 2500, seed: int = 0) -> Truth:
 
 @dataclass
 class Source:
-    """Arguments of open_dataset, and what holds for the dataset that it opens."""
+    """Arguments of open_dataset, and properties of the resulting dataset."""
 
     args: tuple[Any, ...]
     options: dict[str, Any]
@@ -158,7 +158,7 @@ def arrow_table(truth: Truth, tmp: Path) -> Source:
 
 
 class Exporter:
-    """An object that knows nothing but how to export a stream, again and again."""
+    """An object that can only export a stream, any number of times."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table

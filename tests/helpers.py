@@ -1,4 +1,4 @@
-"""What several tests need: data of awkward kinds, and trees taken apart."""
+"""Helpers for several tests: difficult data, and decoded trees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fits that stop on the way, for tests of what they leave and how they are resumed."""
+"""Interrupted fits, for tests of what they leave and how they are resumed."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def force_to_disk(monkeypatch: pytest.MonkeyPatch, spill_dir: Path) -> None:
 def _in_memory(
     rows: TrainingRows, planner: Planner, limits: Limits, observers: Observers, use_oob: UseOob
 ) -> Fitted:
-    """A fit that leaves rows and scorer as they are; what it warns of, the other one will."""
+    """A fit that leaves rows and scorer unchanged, without warnings, which the other fit repeats."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         limits = replace(limits, store="memory", checkpoint_dir=None)
@@ -84,7 +84,7 @@ def _in_small_chunks(planner: Planner) -> Planner:
 
 
 def _tight(limits: Limits, spill_dir: Path) -> Limits:
-    """No memory to spare: as little at a time as the disk store can do with."""
+    """As little memory as the disk store needs."""
     return replace(
         limits, store="disk", memory=0, memory_given=False, spill_dir=spill_dir, checkpoint_dir=None
     )

@@ -1,4 +1,4 @@
-"""The pipeline, stage by stage, on small data: what the tests of single stages start from."""
+"""The pipeline, stage by stage, on small data: fixtures for tests of single stages."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def test_functions_are_short() -> None:
 
 
 def function_lines(code: str) -> Iterator[tuple[str, int]]:
-    """The functions of a file with the numbers of their lines, docstrings left out."""
+    """The functions of a file with their numbers of lines, without docstrings."""
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             skipped = len((ast.get_docstring(node) or "").splitlines())
@@ -47,14 +47,14 @@ def function_lines(code: str) -> Iterator[tuple[str, int]]:
 
 
 def test_bytes_are_printed_by_one_function() -> None:
-    """What people read has its bytes from `human_bytes`."""
+    """Text for users formats bytes with `human_bytes`."""
     files = [path for path in PYTHON if HERE / "tests" not in path.parents and path != BYTES_OWNER]
     found = {str(path.relative_to(HERE)): list(printed_bytes(path.read_text())) for path in files}
     assert not {path: texts for path, texts in found.items() if texts}
 
 
 def printed_bytes(code: str) -> Iterator[str]:
-    """The f-strings that put a unit of bytes behind a number by themselves."""
+    """The f-strings that add a unit of bytes to a number."""
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.JoinedStr):
             for one, other in zip(node.values, node.values[1:], strict=False):

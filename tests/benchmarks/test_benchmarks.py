@@ -1,4 +1,4 @@
-"""The benchmarks run end to end on tiny sizes and write what they promise; nothing here looks at a clock."""
+"""The benchmarks run end to end on tiny sizes and write their results; no test depends on time."""
 
 from __future__ import annotations
 

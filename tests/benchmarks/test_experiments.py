@@ -1,4 +1,4 @@
-"""The experiments run end to end on tiny sizes, and a finished one not again; nothing looks at a clock."""
+"""The experiments run end to end on tiny sizes, and finished ones are not repeated; time is not tested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The experiments run end to end at their tiniest, make sense, and do no finished run again."""
+"""The large experiments run end to end on tiny sizes, give plausible results, and repeat no finished run."""
 
 from __future__ import annotations
 

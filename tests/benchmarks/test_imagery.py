@@ -1,4 +1,4 @@
-"""The made-up imagery of the benchmarks is what it says: the same in any parts, and built like an image."""
+"""The generated imagery does not depend on how it is divided, and is structured like an image."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ def running_demo(*options: str) -> subprocess.Popen[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("begun", ["oldgrowth-spill-*", "*/bands.npy", "*/oldgrowth-spill-*/*.rows"])
 def test_interrupt_of_a_running_demo(here: Path, temporary: Path, begun: str) -> None:
-    """As it begins, while the scene is made, while rows are distributed: nothing is left."""
+    """At the start, while the scene is generated, while rows are distributed: no files are left."""
     process = running_demo("--size", "500", "--trees", "400", "--memory-limit", "540MB")
     deadline = time.monotonic() + 60
     while not list(temporary.glob(begun)) and time.monotonic() < deadline and process.poll() is None:

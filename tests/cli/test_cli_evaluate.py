@@ -1,4 +1,4 @@
-"""`oldgrowth evaluate`: scores that are added up batch by batch."""
+"""`oldgrowth evaluate`: scores computed batch by batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`oldgrowth predict`: what a forest says, in files of each format."""
+"""`oldgrowth predict`: predictions in files of each format."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_a_disk_that_is_full_is_said_once(suffix: str, here: Path, tmp_path: Pat
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".npy"])
 def test_a_source_that_breaks_off_is_all_that_is_said(suffix: str, here: Path, tmp_path: Path) -> None:
-    """In a process of its own, which lets go of everything at its end."""
+    """In a separate process, which frees everything at exit."""
     header, *rows = (here / "test.csv").read_text().splitlines()
     # Long enough that something is written before the end is read.
     (tmp_path / "broken.csv").write_text("\n".join([header, *rows * 120, "no number" + rows[0]]))

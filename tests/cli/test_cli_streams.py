@@ -1,4 +1,4 @@
-"""The command line as others use it: standard input and output, quiet, and quick to start."""
+"""The command line in scripts: standard input and output, quiet mode, and a fast start."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_quiet_is_quiet(here: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def loaded(code: str) -> set[str]:
-    """The packages that are imported in a process of its own."""
+    """The packages that a separate process has imported."""
     names = "numpy", "sklearn", "scipy", "pyarrow", "pandas", "rich", "joblib", "matplotlib"
     script = f"import sys\n{code}\nprint(*(n for n in {names!r} if n in sys.modules))"
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""What holds for every kind of source: the same rows, whatever the batches, the start and the pass."""
+"""All kinds of sources yield the same rows, for any batch size, start and pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Callables and streams: sources that run anew for each pass, or cannot."""
+"""Callables and streams: sources that run again for each pass, or cannot."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_impossible_arguments():
 
 
 def test_batches_may_be_cut_otherwise_in_each_pass() -> None:
-    """As those of a database may be; the rows are the same."""
+    """As those of a database may be split; the rows are the same."""
     x, y = np.arange(60, dtype=np.uint8).reshape(20, 3), np.arange(20) % 2
     sizes = iter([5, 7, 3, 20])
 

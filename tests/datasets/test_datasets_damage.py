@@ -1,4 +1,4 @@
-"""Files that are cut off, corrupted or written to: refused by name, never taken for the end of the data."""
+"""Truncated, corrupted or changed files: an error names them, never taken for the end of the data."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_cut_anywhere(name, tmp_path):
 
 @pytest.mark.parametrize("name", CHECKED)
 def test_any_byte_may_change(name, tmp_path):
-    """There is a checksum only in some formats: what must not happen is another error, or fewer rows."""
+    """Only some formats have checksums; in the others there must be no other error, and no rows missing."""
     args, path = made(name, tmp_path)
     whole = path.read_bytes()
     rng = np.random.default_rng(1)
@@ -171,7 +171,7 @@ def test_checksums_of_members(save, tmp_path):
 
 @pytest.mark.parametrize("form", ["parquet", "feather", "arrows"])
 def test_damaged_labels(form, tmp_path):
-    """Codes and offsets of text are followed into memory: they must be looked at first."""
+    """Codes and offsets of text must be checked before they are followed."""
     path = tmp_path / f"a.{form}"
     text = pa.array(["clay", "sand", "silt", "peat"] * 50)
     table = pa.table({"a": np.arange(200), "y": text, "z": text.dictionary_encode()})

@@ -1,4 +1,4 @@
-"""Which files a source means, in which order, and whether they fit together."""
+"""Which files a source consists of, in which order, and whether they match."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HDF5 files whose values are elsewhere: in other files, or nowhere."""
+"""HDF5 files with values in other files, or missing values."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_large_row_group(tmp_path):
 
 
 def in_a_process(code: str, *args: object) -> tuple[str, int]:
-    """What a script prints first, and the peak of its process above what it had when it began to read."""
+    """The first line that a script prints, and its peak memory above the level before reading."""
     script = PREPARE + code + REPORT
     done = subprocess.run(
         [sys.executable, "-c", script, *map(str, args)], capture_output=True, text=True, check=True

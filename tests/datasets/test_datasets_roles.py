@@ -1,4 +1,4 @@
-"""Columns and their roles: what contradicts itself or names what is not there is refused, never ignored."""
+"""Columns and their roles: contradictions and missing columns are refused, never ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values, labels and weights: what each type becomes, and what is refused by row and column."""
+"""Values, labels and weights: conversion of each type, and errors that name row and column."""
 
 from __future__ import annotations
 

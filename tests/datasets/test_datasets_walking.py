@@ -1,4 +1,4 @@
-"""Files of directories and globs: each once, none silently left out, and nothing that is no file."""
+"""Files of directories and globs: each is read once, none is silently skipped, special ones are refused."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ for source in sys.argv[1:]:
 
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="drops the rights of root")
 def test_a_directory_without_permission(tmp_path):
-    """Root may read everything, so a process without its rights tries."""
+    """Root may read everything, so a process without root privileges tries."""
     import tempfile
 
     with tempfile.TemporaryDirectory(dir="/tmp") as name:

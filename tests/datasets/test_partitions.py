@@ -1,4 +1,4 @@
-"""Partitions of every kind of source: together they are the rows of the whole, also in another process."""
+"""Partitions of every kind of source: together they have all rows, also in another process."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_more_partitions_than_can_be(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["parquet_folder", "feather", "polars", "array_with_all", "memmap", "hdf5"])
 def test_a_partition_is_a_dataset(name: str, tmp_path: Path) -> None:
-    """It can be cut again, started anywhere, and read for other columns."""
+    """It can be split again, started at any row, and read with other columns."""
     one, other = opened(name, tmp_path).partitions(2)
     last = other.open()
     first = last.first_row

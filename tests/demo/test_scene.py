@@ -1,4 +1,4 @@
-"""The made-up scene: shares of classes, sameness for a seed, patches, splits that keep the rare class."""
+"""The generated scene: shares of classes, reproducibility, patches, splits that keep the rare class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scene on disk: the rows of the pixels to train on, and what is said if it cannot be made."""
+"""The scene on disk: the rows of the training pixels, and errors if it cannot be generated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fitting again: what a failed fit leaves, and what weights mean beside class weights."""
+"""Fitting again: a failed fit leaves the estimator unchanged; weights combined with class weights."""
 
 from __future__ import annotations
 

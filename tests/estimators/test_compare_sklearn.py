@@ -1,4 +1,4 @@
-"""scikit-learn on the same data, as the oracle for whole trees and forests."""
+"""Comparison with scikit-learn on the same data, for whole trees and forests."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Nothing that is given to an estimator is ignored: parameters in use, their names, targets to score."""
+"""No argument of an estimator is ignored: parameters, their names, targets to score."""
 
 import inspect
 import pickle
@@ -82,7 +82,7 @@ def test_exports_check_the_voting(export: str) -> None:
 
 
 def test_what_prediction_does_not_read_may_be_anything() -> None:
-    """So that a forest predicts wherever it was trained: its directories need not be here."""
+    """A forest predicts on any machine: directories used in training need not exist."""
     model = fitted().set_params(spill_dir="/nowhere", bucket_size=-1)
     assert model.predict(X[:1]).shape == (1,)
 

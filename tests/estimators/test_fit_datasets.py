@@ -1,4 +1,4 @@
-"""The same rows give the same forest, whatever they come from and wherever the buckets are."""
+"""The same rows give the same forest, from any source and in any store."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class Stopped(Exception):
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_fit_of_any_source_is_taken_up_again(tiny, monkeypatch, tmp_path, name: str) -> None:
-    """With the dataset that it began with, and with one opened anew."""
+    """With the same dataset object, and with a newly opened one."""
     (tmp_path / "source").mkdir()
     source = SOURCES[name](truth(), tmp_path / "source")
     data = open_dataset(*source.args, **source.options)
@@ -213,7 +213,7 @@ def test_buckets_that_a_limit_keeps_large(tiny, tmp_path, limit) -> None:
 
 @pytest.mark.parametrize("store", ["memory", "disk"])
 def test_labels_that_changed_places_between_the_passes_are_noticed(tmp_path: Path, store: str) -> None:
-    """As many of each class as before, so that counting them does not tell."""
+    """The class counts are the same, so that they do not reveal it."""
     rows, reads = truth(), iter([False] * 9)
     other = 701 + int(np.flatnonzero(rows.y[701:] != rows.y[700])[0])
 
@@ -278,7 +278,7 @@ def test_an_infinite_value_is_found_in_its_own_file(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_does_not_wait_for_the_source() -> None:
-    """The source answers only after a long time, and is left alone with that."""
+    """The source answers only after a long time, and is not waited for."""
     asked, answers, answered, ended = (threading.Event() for _ in range(4))
 
     def batches() -> Any:

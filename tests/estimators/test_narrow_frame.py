@@ -1,4 +1,4 @@
-"""Data frames whose columns differ in type are copied once, and no wider than float32."""
+"""Data frames with columns of different types are copied once, as float32 or narrower."""
 
 from __future__ import annotations
 

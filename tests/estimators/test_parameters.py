@@ -1,4 +1,4 @@
-"""The table of parameters is what the signatures, docstrings and options say."""
+"""The table of parameters agrees with signatures, docstrings and options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters and data that no estimator takes: an error names them."""
+"""Invalid parameters and data: errors name them."""
 
 from __future__ import annotations
 

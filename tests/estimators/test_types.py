@@ -1,4 +1,4 @@
-"""What a type checker knows of the estimators: mypy reads a snippet as a user would write it."""
+"""Types of the estimators: mypy checks a snippet of user code."""
 
 from pathlib import Path
 

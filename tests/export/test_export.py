@@ -1,4 +1,4 @@
-"""Forests given to scikit-learn, treelite and ONNX predict as they do here, or are refused."""
+"""Forests exported to scikit-learn, treelite and ONNX make the same predictions, or are refused."""
 
 import json
 import pickle

@@ -63,7 +63,7 @@ def test_a_source_that_changes_unnoticed_by_its_files_is_refused(change: str) ->
 
 
 class StoreSuite(ABC):
-    """What every store must do; each kind of store is a subclass."""
+    """Tests that every store must pass; each kind of store is a subclass."""
 
     @abstractmethod
     def make(

@@ -1,4 +1,4 @@
-"""A thinned run of tests/torture/faults.py; `make torture` fails every call."""
+"""A reduced run of tests/torture/faults.py; in `make torture`, every call fails once."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""What goes wrong below: a full disk at any write, and any flipped bit in what was written."""
+"""Faults of the disk: full at any write, and any flipped bit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CALLS = ("pwrite", "fsync", "fdatasync", "replace")
 
 
 class FullDisk:
-    """Fails the k-th call that needs room, and all after it; counts them."""
+    """Fails the k-th call that needs disk space, and all later ones; counts them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, k: int) -> None:
         self.calls = 0
@@ -115,7 +115,7 @@ def test_a_full_disk_keeps_no_file_open(tiny, monkeypatch, tmp_path) -> None:
 
 
 def flips(path: Path, every: int = 1) -> Any:
-    """Flip one bit after the other; yields where, and mends it."""
+    """Flip one bit after the other; yield its position, and restore it."""
     whole = path.read_bytes()
     for bit in range(0, 8 * len(whole), every):
         with path.open("r+b", buffering=0) as file:
@@ -145,7 +145,7 @@ def stopped_fit(monkeypatch: pytest.MonkeyPatch, directory: Path, stage: str, **
 
 
 def outcomes_of_flips(file: Path, every: int, allowed: tuple[type[Exception], ...]) -> int:
-    """Take up a stopped fit with each bit flipped: refused, or the same model; how often refused."""
+    """Resume a stopped fit with each bit flipped: refused, or the same model. Returns the refusals."""
     expected = small_fit()
     saved = contents(file.parent)
     refused = 0

@@ -11,7 +11,7 @@ from stages import small_data, small_plan
 
 
 class Sizes:
-    """As much of a store as tasks need."""
+    """The part of a store that tasks need."""
 
     def __init__(self, *sizes: list[int]) -> None:
         self._sizes = sizes

@@ -1,4 +1,4 @@
-"""Buckets that come out too large are split again, as far as their rows can be told apart."""
+"""Buckets that are too large are split again, as far as their rows differ."""
 
 import numpy as np
 import pytest

@@ -29,7 +29,7 @@ def test_each_top_tree_has_a_sample_of_its_own() -> None:
 
 
 class Streamed(ArrayRows):
-    """Arrays that cannot be asked for single rows, and whose number of rows may be unknown."""
+    """Arrays without access to single rows, and with a number of rows that may be unknown."""
 
     random_access = False
     known = True

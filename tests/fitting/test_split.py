@@ -1,4 +1,4 @@
-"""The split of a stump against a search that tries everything, in numpy."""
+"""The split of a stump, compared with an exhaustive search in NumPy."""
 
 import numpy as np
 import pytest

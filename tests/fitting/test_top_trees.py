@@ -1,4 +1,4 @@
-"""Stage 2: top trees partition, evenly if told so, and are never stopped by purity."""
+"""Stage 2: top trees partition the rows, evenly if requested, and do not stop at pure nodes."""
 
 import numpy as np
 import pytest
@@ -87,8 +87,8 @@ def test_labels_may_be_renamed() -> None:
 
 @pytest.mark.parametrize("balance", [0.0, 1.0])
 def test_a_large_sample_is_grown_on_part_by_part(balance: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """First levels from a part of the sample, the rest from all of it: buckets as small as ever, and splits
-    that tell as much."""
+    """The first levels use a part of the sample, the others all of it: buckets are as small, and splits
+    as informative."""
     data = small_data(20_000)
     sizes = {"bucket_size": 300, "top_sample": 10_000, "balance": balance, "top_max_features": None}
     whole, _, _ = top_trees(data, **sizes)
@@ -106,7 +106,7 @@ def test_a_large_sample_is_grown_on_part_by_part(balance: float, monkeypatch: py
 
 
 def test_parts_that_come_out_too_large_are_parted_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half of the rows are equal: no tree parts them, whatever the size of the parts."""
+    """Half of the rows are equal: no tree can split them."""
     data = small_data(4_000)
     x, y = np.array(data.take(np.arange(4_000, dtype=np.uint32)).x), data.targets
     x[::2] = 0
@@ -125,7 +125,7 @@ def test_parts_are_no_deeper_than_allowed(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_first_part_is_drawn_from_all_of_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows in order: the first ones alone, or every n-th, would not tell how the rest is to be halved."""
+    """Rows are sorted: the first ones alone, or every n-th, would give other splits."""
     n = 8_000
     ordered = np.arange(n, dtype=np.float32)
     x = np.stack([ordered, ordered % 16], axis=1)
@@ -137,7 +137,7 @@ def test_the_first_part_is_drawn_from_all_of_the_sample(monkeypatch: pytest.Monk
 
 
 def test_each_part_draws_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Features of equal worth, one tried in each split: parts begin with different ones."""
+    """Features are equally good and one is tried per split: parts start with different ones."""
     rng = np.random.default_rng(0)
     data = ArrayRows(rng.normal(size=(6_000, 7)), np.zeros(6_000), 3)
     begun: dict[int, list[tuple[int, int]]] = {}

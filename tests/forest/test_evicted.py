@@ -66,7 +66,7 @@ def test_evictions_change_no_prediction(
 
 
 def use(forest: Any, x: np.ndarray) -> dict[str, Callable[[], object]]:
-    """All that reads the trees of a forest."""
+    """Everything that reads the trees of a forest."""
     return {
         "predict": lambda: forest.predict(x),
         "apply": lambda: forest.apply(x),

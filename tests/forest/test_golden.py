@@ -1,4 +1,4 @@
-"""Files that were written once, by the first release of their format: they are read for ever."""
+"""Files written by the first release of their format can still be read."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ HOLE = 2**32 + 5  # nodes
 
 
 def write_with_hole(path: Path, model: Any) -> None:
-    """The model, but the first bottom tree has HOLE nodes of zeros before its own: nothing must use it."""
+    """Write the model with HOLE zero nodes before those of the first bottom tree, which must be unused."""
     forest = model.forest_
     start = forest.node_start.copy()
     start[1:] += HOLE
@@ -56,7 +56,7 @@ def test_nodes_beyond_four_billion_are_found(tmp_path: Path) -> None:
 
 
 def in_first_bucket(model: Any, x: np.ndarray) -> np.ndarray:
-    """Which rows go to the first bottom tree of the first top tree."""
+    """Which rows reach the first bottom tree of the first top tree."""
     forest = model.forest_
     leaves: np.ndarray = model.apply(x)[:, 0]
     return leaves < int(forest.node_start[1])

@@ -1,4 +1,4 @@
-"""Predictions keep to their memory limit, or are refused with one that will do, whatever the batches."""
+"""Predictions respect the memory limit, or are refused with a sufficient one, for any batch size."""
 
 from __future__ import annotations
 

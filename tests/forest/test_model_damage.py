@@ -1,4 +1,4 @@
-"""Files of forests that are damaged, cut off or made to mislead: none is taken for a forest."""
+"""Damaged, truncated or forged model files are refused."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_more_bytes_than_written_are_found(path: Path) -> None:
 
 
 def resealed(page: bytearray) -> bytes:
-    """With the checksum of the first page as it must be."""
+    """With a correct checksum of the first page."""
     crc = _core.crc32c(np.frombuffer(bytes(page[: PAGE - 4]), dtype=np.uint8))
     page[PAGE - 4 : PAGE] = struct.pack("<I", crc)
     return bytes(page)
@@ -171,7 +171,7 @@ def test_a_missing_file_and_a_directory_are_named(path: Path) -> None:
 @pytest.mark.parametrize("field", range(4))
 @pytest.mark.parametrize("value", [0, 1, 4096, 4097, 2**40, 2**64 - 1])
 def test_a_table_of_sections_that_lies_is_refused(field: int, value: int, path: Path) -> None:
-    """The checksum of the header is right: somebody meant it."""
+    """The checksum of the header is correct: the file is forged."""
     page = bytearray(small_file(path))
     where = (16, 24 + 24, 24 + 32, 24 + 48 + 24)[field]  # file length, first offset, length, second offset
     if struct.unpack_from("<Q", page, where)[0] == value:
@@ -183,7 +183,7 @@ def test_a_table_of_sections_that_lies_is_refused(field: int, value: int, path: 
 
 
 def test_sections_that_share_their_bytes_are_refused(path: Path) -> None:
-    """All checksums are right: the third section says that it is where the second is."""
+    """All checksums are correct, but the third section has the offset of the second."""
     page = bytearray(small_file(path))
     place = slice(24, 44)  # offset, length and checksum in an entry of the table
     second, third = 24 + 48, 24 + 96
@@ -307,7 +307,7 @@ def test_a_file_of_brackets_is_not_read(path: Path) -> None:
 
 
 def written(path: Path, model: Any, changes: dict[str, Any]) -> None:
-    """A file with valid checksums that says something else."""
+    """A file with valid checksums and other contents."""
     with ModelWriter(path) as writer:
         for name in ARRAYS:
             writer.add(name, getattr(model.forest_, name))
@@ -316,7 +316,7 @@ def written(path: Path, model: Any, changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("kind", ["str", "object", "int64"])
 def test_one_long_label_does_not_make_all_labels_long(kind: str, path: Path) -> None:
-    """Texts in places of one width would take 4 x 2,000 x 300,000 bytes."""
+    """Fixed-width text would take 4 x 2,000 x 300,000 bytes."""
     x, y = np.arange(2000.0)[:, None], np.array([f"c{i:04}" for i in range(2000)])
     with pytest.warns(UserWarning, match="unique classes"):
         model = oldgrowth.RandomForestClassifier(1, bootstrap=False).fit(x, y)

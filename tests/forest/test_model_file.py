@@ -1,4 +1,4 @@
-"""A forest's file: everything comes back, and nothing that was changed on the way is taken for a forest."""
+"""Model files: everything is restored, and changed files are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores that are added up batch by batch, in constant memory: scikit-learn's, whatever the batches."""
+"""Scores computed batch by batch in constant memory equal those of scikit-learn."""
 
 from __future__ import annotations
 

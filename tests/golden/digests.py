@@ -1,6 +1,6 @@
-"""Forests that must never change: estimators, criteria, weights, missing values, rules, stores, sources.
+"""Forests that must not change: estimators, criteria, weights, missing values, rules, stores, sources.
 
-`python tests/golden/digests.py` writes digests.json anew, which is right only when forests change on purpose.
+`python tests/golden/digests.py` rewrites digests.json, which is right only when forests change on purpose.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Case:
 
 
 def _uniform(shape: tuple[int, ...], key: int) -> np.ndarray:
-    """Numbers in [0, 1) that depend on no library's generator: splitmix64 of their places."""
+    """Numbers in [0, 1) that do not depend on a library's generator: splitmix64 of their indices."""
     z = np.arange(1, int(np.prod(shape)) + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     z += np.uint64(key * 0xD1342543DE82EF95 % 2**64)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

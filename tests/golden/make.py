@@ -1,6 +1,6 @@
 """Writes the golden files of a format version: python tests/golden/make.py DIRECTORY
 
-Files that are here are never written again: a new version of the format gets new ones beside them.
+Existing files are never rewritten: a new version of the format gets new files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names from files in what people see: no control characters, nothing that a terminal cannot show."""
+"""Text for users: names from files have no control characters, and all terminals can show them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_errors_and_datasets_show_no_control_characters() -> None:
 
 @pytest.fixture
 def evil(tmp_path: Path) -> Path:
-    """Names of features, labels and a target that would write to the terminal."""
+    """Names of features, labels and a target with escape sequences for the terminal."""
     rng = np.random.default_rng(0)
     rows = pd.DataFrame(rng.normal(size=(200, 2)), columns=[EVIL, "größe"])
     rows["ta\x1b[0mrget"] = np.where(rows[EVIL] > 0, "la\x1b[1mbel", "Ärger\x07")

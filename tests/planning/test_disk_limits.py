@@ -1,4 +1,4 @@
-"""What a fit may take of a disk: bytes, descriptors, and a directory that somebody removes."""
+"""Limits on disk use: bytes, file descriptors, and a directory that is removed during a fit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOISE = np.random.default_rng(0).normal(size=len(Y))
 
 @pytest.fixture
 def peak(monkeypatch) -> list[int]:
-    """The most bytes that files had, as the file system tells."""
+    """The maximum number of bytes of all files, according to the file system."""
     most, take = [0], Workspace.take
 
     def measured(workspace: Workspace, n_bytes: int) -> None:
@@ -63,7 +63,7 @@ def test_the_spill_limit_bounds_all_files_and_the_one_named_will_do(
 def test_the_spill_limit_named_for_a_stream_counts_its_classes(
     tmp_path, peak, params: dict[str, Any]
 ) -> None:
-    """How many there are is not known before the first pass."""
+    """The number of classes is unknown before the first pass."""
     classes = np.random.default_rng(0).integers(0, 9, len(Y))
     data = oldgrowth.open_dataset(lambda: iter([(X, classes)]))
     data.n_rows = len(X)
@@ -124,7 +124,7 @@ def test_many_top_trees_need_few_descriptors(tmp_path) -> None:
 @pytest.mark.parametrize("where", ["spill_dir", "checkpoint_dir"])
 @pytest.mark.parametrize("stage", ["grow", "assemble", "distribute_round"])
 def test_a_directory_that_is_removed_during_a_fit(tmp_path, monkeypatch, where: str, stage: str) -> None:
-    """What has its trees is finished; else the error says what happened."""
+    """The fit succeeds if its trees are grown; otherwise the error says what happened."""
     real = getattr(oldgrowth.fitting.pipeline, stage)
 
     def removed(*args: Any, **options: Any) -> Any:

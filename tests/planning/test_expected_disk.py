@@ -1,4 +1,4 @@
-"""What a fit will take on disk is said before it is taken."""
+"""The disk space of a fit is reported before it is used."""
 
 from __future__ import annotations
 

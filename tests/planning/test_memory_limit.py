@@ -1,4 +1,4 @@
-"""The memory limit bounds the whole process; one that is too low is refused with one that will do."""
+"""The memory limit bounds the whole process; a limit that is too low is refused with a sufficient one."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def fit(path: Path, **params: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory) -> Path:
-    """A file of 690 MB: one block of rows again and again, which no format makes smaller."""
+    """A file of 690 MB that repeats one incompressible block of rows."""
     path = tmp_path_factory.mktemp("large") / "rows.parquet"
     rng = np.random.default_rng(0)
     block = {f"f{i:03}": rng.random(25_000, dtype=np.float32) for i in range(FEATURES)}
@@ -64,7 +64,7 @@ def large(tmp_path_factory) -> Path:
 
 
 def least_limit(path: Path, **params: Any) -> int:
-    """What a fit says that it needs, when it is refused before anything is read."""
+    """The limit named by a fit that is refused before anything is read."""
     refused = fit(path, memory_limit="100MB", **params)
     assert "is too low" in refused["error"], refused
     least = re.search(r"memory_limit='([\d,]+)MB'", refused["error"])
@@ -81,7 +81,7 @@ def fits_within(path: Path, limit: int, **params: Any) -> dict[str, Any]:
 
 
 def test_a_file_larger_than_the_limit_and_than_the_least_that_is_named(large) -> None:
-    """Few levels leave buckets far larger than planned: they are leaves, and must not be loaded whole."""
+    """With few levels, buckets are far larger than planned: they are leaves, and must not be loaded whole."""
     limit = least_limit(large)
     assert large.stat().st_size > 1.1 * limit
     said = fits_within(large, limit)

@@ -1,4 +1,4 @@
-"""What the model of memory counts, without a fit: classes of structures that a limit once left out."""
+"""The memory model without a fit: structures that it did not count in the past."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ N = 1_000_000
 
 
 def array_rows(n: int = N, weights: bool = False) -> ArrayRows:
-    """No values are looked at: a single row stands for all."""
+    """Values are not used: a single row represents all."""
     x = np.broadcast_to(np.zeros((1, 2), dtype=np.uint8), (n, 2))
     ones = np.broadcast_to(np.ones(1), n)
     return ArrayRows(x, np.broadcast_to(np.zeros(1), n), 3, ones if weights else None)
@@ -36,7 +36,7 @@ def planned(rows: ArrayRows, **given: Any) -> MemoryModel:
 
 
 def named(rows: Any, **given: Any) -> int:
-    """The limit that is named before the first pass when there is none to speak of."""
+    """The limit named before the first pass if the given one is tiny."""
     params = oldgrowth.RandomForestClassifier(
         **{"memory_limit": 1000, "random_state": 0} | given
     ).get_params()

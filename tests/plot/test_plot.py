@@ -1,4 +1,4 @@
-"""Pictures of a forest: what is drawn is what the forest holds."""
+"""Pictures of a forest show its contents."""
 
 from __future__ import annotations
 

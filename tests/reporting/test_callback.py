@@ -1,4 +1,4 @@
-"""Who follows a fit: a callback, which can end it, a logger, a notebook."""
+"""Observers of a fit: a callback, which can end it, a logger, a notebook."""
 
 import logging
 import pickle

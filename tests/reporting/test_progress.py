@@ -1,4 +1,4 @@
-"""What people see: nothing by default, plain lines in a log, a report that prints as a table."""
+"""Output: nothing by default, plain lines in a log, a report that prints as a table."""
 
 import pytest
 

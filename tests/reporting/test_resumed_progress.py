@@ -1,4 +1,4 @@
-"""What a person sees of a fit that is taken up: all rows count, but only those of this run take time."""
+"""Progress of a resumed fit: all rows are counted, but only those of this run enter the time left."""
 
 from __future__ import annotations
 

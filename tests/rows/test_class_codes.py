@@ -1,4 +1,4 @@
-"""Labels that stream by become class numbers, and what cannot be learned from is refused by name."""
+"""Labels of a stream become class codes, and unusable labels are refused with their row."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the first pass counts does not depend on how the rows were cut into chunks."""
+"""The data summary does not depend on the division of rows into chunks."""
 
 from math import fsum
 

@@ -1,4 +1,4 @@
-"""Features that look like an id or an index draw a warning that names them; nothing else does."""
+"""Features that look like an id or an index cause a warning that names them; others do not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RNG = np.random.default_rng(0)
 
 
 def named(columns: dict[str, Any], chunk: int = 700) -> list[str | int]:
-    """The columns that are warned of, among one that is none."""
+    """The columns in the warning, next to one that is no id."""
     frame = pd.DataFrame(columns | {"other": RNG.normal(size=len(next(iter(columns.values()))))})
     x = frame.to_numpy(dtype=np.float32)
     finder = IdFinder(x.shape[1], list(frame.columns))

@@ -1,4 +1,4 @@
-"""Labels that differ stay apart wherever they pass, or are refused; none becomes another in silence."""
+"""Different labels are kept distinct everywhere, or refused; none silently becomes another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of a mapped array are given back after they were read, and only where nothing can be lost."""
+"""Pages of a mapped array are evicted after use, and only if nothing can be lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads that read ahead end with whoever reads, and nothing of them is left when the interpreter exits."""
+"""Threads that read ahead end with their reader, and none is left when the interpreter exits."""
 
 from __future__ import annotations
 

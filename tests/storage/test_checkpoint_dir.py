@@ -1,5 +1,5 @@
-"""A checkpoint directory: nothing in it is changed before it is known to be empty or a fit's, and then only
-what a fit made."""
+"""A checkpoint directory: it is changed only if it is empty or contains a fit, and then only files of
+fits are written or removed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMES = ["finished", "sample.npz", "sample.rows", "trees.log", "oob.log", "top-1
 
 
 def everything(directory: Path) -> dict[str, Any]:
-    """All that is below a directory: contents, times, inodes, links."""
+    """Everything below a directory: contents, times, inodes, links."""
     found = {}
     for path in sorted(directory.rglob("*")):
         status = path.lstat()
@@ -200,7 +200,7 @@ def test_a_directory_that_others_can_write_is_refused(tmp_path, monkeypatch, dir
 
 
 def test_a_checkpoint_without_a_directory_of_its_own_is_not_ours(tmp_path, monkeypatch, directory) -> None:
-    """Files are known by the marker beside them, not by their names and contents."""
+    """Files are recognized by the marker, not by their names and contents."""
     interrupted(monkeypatch, directory, *DATA)
     for path in (directory / FILES).iterdir():
         if path.name != "oldgrowth":

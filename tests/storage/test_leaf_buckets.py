@@ -1,4 +1,4 @@
-"""Buckets that trees cannot split stream by: the forest is the one of buckets that are loaded whole."""
+"""Buckets that trees cannot split are streamed: the forest is the same as with buckets loaded whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ N = 3000
 
 
 def data(weighted: bool) -> dict[str, Any]:
-    """Half of the rows are one and the same, but for their targets; some of the others come several times."""
+    """Half of the rows are equal except for their targets; some of the others are repeated."""
     rng = np.random.default_rng(0)
     x = rng.integers(0, 12, (N, 2)).astype(np.float32)
     x[rng.random(N) < 0.5] = 255

@@ -1,4 +1,4 @@
-"""The directories of a fit: private, locked, never shared, never more removed than was made."""
+"""The directories of a fit: private, locked, not shared; only files of the fit are removed."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_a_seed_nobody_chose_is_taken_from_the_fit_that_began(tmp_path, monkeypa
 
 
 def test_generators_and_metrics_are_taken_up_by_another_process(tmp_path, monkeypatch) -> None:
-    """They have another address there."""
+    """They have a different address there."""
     params = [
         {"random_state": np.random.RandomState(3), "oob_score": lambda y, p: float((y == p).mean())}
         for _ in range(2)

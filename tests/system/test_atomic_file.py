@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, replace regular files only, and leave nothing behind for good."""
+"""Files are written atomically, replace only regular files, and leave no temporary files for good."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of type uint8 stay bytes from the source to the buckets; the forest is that of the same floats."""
+"""Values of type uint8 stay bytes from the source to the buckets; the forest is the same as with floats."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_arrays_of_bytes_in_any_layout_give_the_forest_of_floats() -> None:
 
 
 def test_batches_are_bytes_where_all_values_are(tmp_path: Path) -> None:
-    """Of two files, the second misses a value: a batch of both is of floats."""
+    """The second of two files has a missing value: a batch of both has floats."""
     parquet(tmp_path / "a.parquet")
     parquet(tmp_path / "b.parquet", (1700,))
     data = open_dataset(tmp_path, target="y")

@@ -1,4 +1,4 @@
-"""What a process may use follows from its own control group and those above it, not from the root's alone."""
+"""The memory available to a process follows from its control group and those above it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of the system on memory and threads: said as such, or lived with."""
+"""Limits of the system on memory and threads: handled, or reported as such."""
 
 from __future__ import annotations
 

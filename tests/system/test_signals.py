@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP end a fit, a save and a command as Ctrl-C does, and the process by the signal."""
+"""SIGTERM and SIGHUP end a fit, a save and a command like Ctrl-C, and the process by the signal."""
 
 from __future__ import annotations
 

@@ -28,12 +28,12 @@ def fit_refused(name, x, *words, y=Y, error=errors.DataError, model=classifier, 
 
 
 def used(name, call, *words, error=errors.DataError):
-    """What is done with a forest that was fitted on arrays."""
+    """Uses a forest that was fitted on arrays."""
     return Trial(name, lambda: call(classifier().fit(X, Y)), error=error, words=words)
 
 
 def named(name, x, *words, error=errors.DataError):
-    """What is predicted by a forest that was fitted on a frame."""
+    """Predicts with a forest that was fitted on a frame."""
     return Trial(
         f"predict {name}",
         lambda: classifier().fit(frame()[NAMES], Y).predict(x),

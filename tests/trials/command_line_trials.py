@@ -1,4 +1,4 @@
-"""The command line, in its own words: options, never arguments of Python."""
+"""The command line: messages mention options, never arguments of Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV files as people have them."""
+"""CSV files as users have them."""
 
 from __future__ import annotations
 

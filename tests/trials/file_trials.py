@@ -44,7 +44,7 @@ def archive(name, member):
 
 
 def denied():
-    """Reads a file that its owner keeps for himself, as somebody else if we are root."""
+    """Reads a file without permission, as another user if run by root."""
     root, path = os.geteuid() == 0, Path("/tmp") / f"oldgrowth-trial-{os.getpid()}.csv"
     path.write_text("a,y\n1,2\n")
     path.chmod(0)

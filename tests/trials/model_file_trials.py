@@ -1,4 +1,4 @@
-"""Saving and loading forests, and files that are none."""
+"""Saving and loading forests, and files that are not forests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters of the estimators with values of a wrong kind."""
+"""Parameters of the estimators with invalid values."""
 
 from __future__ import annotations
 

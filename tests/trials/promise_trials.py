@@ -1,4 +1,4 @@
-"""What must not be lost or mixed up in silence: rows, labels, columns and other people's files."""
+"""Nothing is silently lost or mixed up: rows, labels, columns and files of others."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def mine():
 
 
 def warned(call, *words):
-    """Whether a call draws a warning with these words."""
+    """Whether a call gives a warning with these words."""
 
     def tried():
         with warnings.catch_warnings(record=True) as caught:

@@ -1,4 +1,4 @@
-"""What would go wrong without a word: files that are none, tasks and ids that nobody meant, made-up numbers."""
+"""Nothing goes wrong silently: special files, unintended tasks and ids, invented numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from oldgrowth.messages.warnings import IdColumnWarning
 
 
 def made(kind, name):
-    """A directory `d` with rows in it, and something that is no file, or not there, beside them."""
+    """A directory `d` with rows, and a special file or a broken link."""
 
     def make():
         os.mkdir("d")
@@ -39,7 +39,7 @@ def rows_of(source):
 
 
 def no_file(word, kind, name):
-    """However it is named, it is refused, and nothing waits for it."""
+    """It is refused however it is named, and nothing blocks."""
     return [
         Trial(
             f"{word}: {name} by {way}",
@@ -58,7 +58,7 @@ def no_file(word, kind, name):
 
 
 def links(name, source, rows, *pairs):
-    """Links that lead round, or to the same rows by another name: each row is read once."""
+    """Cyclic links, or links to the same rows by another name: each row is read once."""
 
     def make():
         os.makedirs("d/deep")
@@ -89,7 +89,7 @@ def labels_of_hive(*values, result):
 
 
 def said(call):
-    """The names that a warning of ids has."""
+    """The names in a warning about ids."""
 
     def tried():
         with warnings.catch_warnings(record=True) as caught:
@@ -106,7 +106,7 @@ def said(call):
 
 
 def refuses(call):
-    """Whether another library ends with an error, rather than with made-up numbers."""
+    """Whether another library raises an error instead of returning invented numbers."""
 
     def tried():
         try:
@@ -119,7 +119,7 @@ def refuses(call):
 
 
 def counts_of_rows():
-    """Numbers of rows of nodes, which our trees do not keep: none of them may look like one."""
+    """Row counts of nodes, which oldgrowth does not store: none may look plausible."""
     trees = [
         one.tree_ for one in RandomForestClassifier(3, random_state=0).fit(X, Y).to_sklearn().estimators_
     ]

@@ -1,4 +1,4 @@
-"""Runs every trial of the tables beside it, each in an empty folder."""
+"""Runs every trial of the tables in this directory, each in an empty folder."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def everything(folder: Path) -> list[str]:
 
 
 def run_trial(trial: Trial) -> list[str] | None:
-    """The files that it may leave: none if it is refused."""
+    """Runs a trial; returns the files that it may leave, none if it is refused."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if trial.error is None:

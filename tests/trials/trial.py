@@ -1,4 +1,4 @@
-"""A trial: something a person might do, and what must come of it."""
+"""A trial: something a user might do, and the expected result."""
 
 from __future__ import annotations
 
