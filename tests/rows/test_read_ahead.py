@@ -102,16 +102,26 @@ def test_an_error_where_items_are_used_ends_the_thread_that_reads_them(error: ty
     assert not readers()
 
 
-def test_a_source_in_a_long_loop_is_told_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_in_a_long_call_is_left_to_end_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("oldgrowth.rows.read_ahead._ENDS_BY_ITSELF", 0.05)
+    answers, given, closed = threading.Event(), [], threading.Event()
 
-    def busy() -> Iterator[int]:
-        yield 0
-        while True:
-            time.sleep(0.01)
+    def slow() -> Iterator[int]:
+        try:
+            for item in range(1000):
+                given.append(item)
+                yield item
+                answers.wait()
+        finally:
+            closed.set()
 
-    with closing(read_ahead(busy())) as items:
+    with closing(read_ahead(slow())) as items:
         assert next(items) == 0
+    (left,) = readers()
+    assert left.daemon and not closed.is_set()
+    answers.set()
+    left.join(60)
+    assert closed.is_set() and len(given) <= 2  # it did not begin another item, or ended behind it
     assert not readers()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import ctypes
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from queue import Empty, Full, Queue
@@ -12,8 +11,8 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
-# Seconds that the thread has to end by itself, and when it was told in the middle of what it does.
-_ENDS_BY_ITSELF, _ENDS_WHEN_TOLD = 1.0, 5.0
+# Seconds that the thread has to end by itself.
+_ENDS_BY_ITSELF = 5.0
 
 
 def read_ahead(items: Iterator[T], depth: int = 4) -> Generator[T, None, None]:
@@ -26,10 +25,6 @@ def read_ahead(items: Iterator[T], depth: int = 4) -> Generator[T, None, None]:
     finally:
         reader.end()
         _RUNNING.discard(reader)
-
-
-class _NotWanted(BaseException):
-    """Ends a thread in the middle of what it reads."""
 
 
 class _Reader(Thread, Generic[T]):
@@ -70,19 +65,14 @@ class _Reader(Thread, Generic[T]):
                 return
 
     def end(self) -> None:
-        """Wait until it has ended; one whose source does not answer is left alone after some seconds."""
+        """Wait until it has ended. One whose source takes longer than some seconds for an item is left alone:
+        it ends when it has that item."""
         self._stopped.set()
         with suppress(Empty):  # room for what it offers
             while True:
                 self._ready.get_nowait()
-        if self.ident is None:  # not started
-            return
-        self.join(_ENDS_BY_ITSELF)
-        if self.is_alive():
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                ctypes.c_ulong(self.ident), ctypes.py_object(_NotWanted)
-            )
-            self.join(_ENDS_WHEN_TOLD)
+        if self.ident is not None:  # it was started
+            self.join(_ENDS_BY_ITSELF)
 
 
 _RUNNING: set[_Reader[Any]] = set()
