@@ -33,6 +33,25 @@ constexpr std::uint32_t one_byte(std::uint32_t crc, std::uint8_t byte) {
   return crc >> 8 ^ kTables[0][(crc ^ byte) & 255];
 }
 
+// The effect of 2^power zero bytes on each of the 32 bits of a state.
+using Shift = std::array<std::uint32_t, 32>;
+
+constexpr std::uint32_t shifted_by(const Shift& shift, std::uint32_t state) {
+  std::uint32_t moved = 0;
+  for (std::size_t bit = 0; bit < 32; ++bit)
+    if (state >> bit & 1) moved ^= shift[bit];
+  return moved;
+}
+
+constexpr std::array<Shift, 64> make_powers() {
+  std::array<Shift, 64> powers{};
+  for (std::size_t bit = 0; bit < 32; ++bit) powers[0][bit] = one_byte(1U << bit, 0);
+  for (std::size_t power = 1; power < powers.size(); ++power)
+    for (std::size_t bit = 0; bit < 32; ++bit)
+      powers[power][bit] = shifted_by(powers[power - 1], powers[power - 1][bit]);
+  return powers;
+}
+
 // The effect of kStream zero bytes on each of the four bytes of a state.
 constexpr std::array<Table, 4> make_shift() {
   std::array<Table, 4> shift{};
@@ -94,6 +113,15 @@ std::uint32_t crc32c_portable(const void* bytes, std::size_t size, std::uint32_t
   }
   for (; size > 0; ++at, --size) crc = one_byte(crc, *at);
   return ~crc;
+}
+
+std::uint32_t crc32c_joined(std::uint32_t crc, std::uint32_t next, std::uint64_t size) {
+  static constexpr std::array<Shift, 64> powers = make_powers();
+  for (const Shift& shift : powers) {
+    if (size & 1) crc = shifted_by(shift, crc);
+    size >>= 1;
+  }
+  return crc ^ next;
 }
 
 std::uint32_t crc32c(const void* bytes, std::size_t size, std::uint32_t crc) {

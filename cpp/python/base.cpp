@@ -16,6 +16,8 @@ void bind_base(nb::module_& m) {
         return crc32c(bytes.data(), bytes.shape(0), crc);
       },
       "bytes"_a, "crc"_a = 0, "The checksum of these bytes after those that gave `crc`.");
+  m.def("crc32c_joined", &crc32c_joined, "crc"_a, "next"_a, "size"_a,
+        "The checksum of bytes that gave `crc`, followed by `size` bytes that by themselves gave `next`.");
   m.def("release_memory", &release_memory, "Give memory that is free back to the system.");
   m.def("return_memory_when_freed", &return_memory_when_freed,
         "From now on large blocks go back to the system as soon as they are freed, and threads share a few heaps for "

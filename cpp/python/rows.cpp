@@ -47,6 +47,13 @@ void bind_sample(nb::module_& m) {
       },
       "size"_a, "seed"_a, "top"_a, "n"_a, "candidates"_a,
       "The sample that `draw_sample` draws, from the candidates among the n rows.");
+  m.def(
+      "candidates_of_top",
+      [](std::size_t size, std::uint64_t seed, std::uint64_t top, std::uint64_t n, In1<std::uint64_t> candidates) {
+        return drawn_rows([&] { return candidates_of_top(size, seed, top, n, span_of(candidates)); });
+      },
+      "size"_a, "seed"_a, "top"_a, "n"_a, "candidates"_a,
+      "Those of the candidates that may be in the sample of this top tree from n rows.");
 }
 
 nb::tuple state_of(const FeatureProfile& feature) {

@@ -72,6 +72,16 @@ inline std::vector<std::uint64_t> draw_from_candidates(std::size_t size, std::ui
   return drawn;
 }
 
+// Those of the candidates, ascending, that may be in the sample of this top tree from n rows.
+inline std::vector<std::uint64_t> candidates_of_top(std::size_t size, std::uint64_t seed, std::uint64_t top,
+                                                    std::uint64_t n, std::span<const std::uint64_t> candidates) {
+  const std::uint64_t key = tree_key(seed, Purpose::top_sample, top), limit = sample_limit(size, n);
+  std::vector<std::uint64_t> rows;
+  for (const std::uint64_t row : candidates)
+    if (draw(key, row) <= limit) rows.push_back(row);
+  return rows;
+}
+
 // Those of the rows [first, first + n) that may be in the sample of any of the first n_tops top trees, ascending, if
 // there are at least `of` rows.
 inline std::vector<std::uint64_t> candidate_rows(std::size_t size, std::uint64_t seed, std::size_t n_tops,

@@ -13,7 +13,7 @@ import pytest
 
 from dataset_sources import plain
 from oldgrowth import open_dataset
-from oldgrowth.datasets.base import Span
+from oldgrowth.datasets.batches import Span
 from oldgrowth.errors import (
     ColumnTypeError,
     DifferentFilesError,

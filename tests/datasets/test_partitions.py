@@ -18,8 +18,9 @@ import pytest
 from dataset_sources import NAMES, SOURCES, Source, Truth, make_truth, plain
 from oldgrowth import open_dataset
 from oldgrowth.datasets import Dataset, Partition
-from oldgrowth.datasets.base import Span
-from oldgrowth.datasets.partitions import nearest_edges, numbered
+from oldgrowth.datasets.base import numbered
+from oldgrowth.datasets.batches import Span
+from oldgrowth.datasets.partition_edges import nearest_edges
 from oldgrowth.errors import ChangedSourceError, InfiniteValueError, MissingLabelError, ParameterError
 
 TRUTH = make_truth()
@@ -151,9 +152,19 @@ def test_rows_may_be_counted_elsewhere(tmp_path: Path) -> None:
         (tmp_path / f"{i}.csv").write_text("v,y\n" + f"{i},{i}\n" * (i + 1))
     cut = open_dataset(tmp_path, target="y")._cut(3)
     assert [(part.first_row, part.n_rows) for part in cut] == [(None, None)] * 3
-    counts = [pickle.loads(pickle.dumps(part)).count() for part in cut]
+    counts = [pickle.loads(pickle.dumps(part)).open().count_rows() for part in cut]
     assert counts == [1, 2, 3]
     assert [part.first_row for part in numbered(cut, counts)] == [0, 1, 3]
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_rows_with_a_weight_are_counted(name: str, tmp_path: Path) -> None:
+    truth = make_truth()
+    truth.weights[::3] = 0
+    truth.table = truth.table.set_column(6, "w", pa.array(truth.weights))
+    data = opened(name, tmp_path, truth)
+    used = [partition.open().count_used_rows() for partition in data.partitions(4)]
+    assert sum(used) == data.count_used_rows() == np.count_nonzero(truth.weights)
 
 
 def test_a_changed_file_is_told_from_its_partition(tmp_path: Path) -> None:

@@ -49,6 +49,32 @@ def test_a_label_of_the_second_pass_only_is_named_with_its_row() -> None:
         coder.code(batch_of(np.array([2, 3]), 10))
 
 
+def test_keys_of_labels_do_not_depend_on_their_numbers() -> None:
+    one, other = LabelCoder(), LabelCoder()
+    codes = one.code(batch_of(np.array([3, 1, 2])))
+    others = np.concatenate([other.code(batch_of(np.array([label]))) for label in (2.0, 1.0, 3.0)])
+    keys = one.keys_of(codes)
+    assert len(set(keys.tolist())) == 3
+    np.testing.assert_array_equal(keys, other.keys_of(others)[::-1])
+    for coder in (one, other):
+        coder.finish()
+        np.testing.assert_array_equal(coder.keys_of(np.array([2.0, 0.0, 1.0])), keys)
+
+
+def test_checkpoints_of_earlier_versions_have_class_numbers_as_keys() -> None:
+    coder = LabelCoder()
+    first = coder.code(batch_of(np.array(["pear", "fig"])))
+    state = coder.state()
+    assert state.pop("keys") == "labels"
+    restored = LabelCoder()
+    restored.restore(state)
+    more = np.append(first, restored.code(batch_of(np.array(["apple"]), 2)))
+    np.testing.assert_array_equal(restored.keys_of(more).view(np.float64), more)
+    final = restored.finish()
+    np.testing.assert_array_equal(restored.keys_of(final[more.astype(int)] * 1.0).view(np.float64), more)
+    assert restored.state()["keys"] == "codes"
+
+
 def test_labels_of_different_kinds() -> None:
     coder = LabelCoder()
     coder.code(batch_of(np.array([1, 2])))

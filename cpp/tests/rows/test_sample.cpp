@@ -18,8 +18,12 @@ void samples_are_uniform_and_among_the_candidates() {
   for (const int hit : hits) CHECK(std::abs(hit - 10000) < 500);
   const auto candidates = candidate_rows(100, 5, 3, 0, 10000, 10000);
   CHECK(candidates.size() < 1000 && std::is_sorted(candidates.begin(), candidates.end()));
-  for (std::uint64_t top = 0; top < 3; ++top)
+  for (std::uint64_t top = 0; top < 3; ++top) {
     CHECK(draw_from_candidates(100, 5, top, 10000, candidates) == draw_sample(100, 5, top, 10000));
+    const auto own = candidates_of_top(100, 5, top, 10000, candidates);
+    CHECK(own.size() < candidates.size() / 2);
+    CHECK(draw_from_candidates(100, 5, top, 10000, own) == draw_sample(100, 5, top, 10000));
+  }
 }
 
 // Rows beyond 2^33 are numbered in full: their random numbers differ from those of the rows that share their low bits.

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from rich.console import Console
 
-from ..datasets.base import Batch
+from ..datasets.batches import Batch
 from ..datasets.labels import kept_apart
 from ..forest.model_file import load_for_prediction
 from ..messages.text import counted

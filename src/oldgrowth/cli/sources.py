@@ -17,7 +17,8 @@ import click
 
 from ..checks import hard_votes
 from ..datasets import open_dataset
-from ..datasets.base import Batch, Dataset
+from ..datasets.base import Dataset
+from ..datasets.batches import Batch
 from ..datasets.columns import AllBut
 from ..datasets.csv import EXTENSIONS as CSV_ENDINGS
 from ..datasets.matrix import MatrixDataset

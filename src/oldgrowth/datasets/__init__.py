@@ -1,8 +1,8 @@
 """Datasets: rows read in batches from files, data frames, streams and callables."""
 
-from .base import Batch, Dataset
+from .base import Dataset, Partition
+from .batches import Batch
 from .labels import CodedLabels
 from .opening import open_dataset
-from .partitions import Partition
 
 __all__ = ["Batch", "CodedLabels", "Dataset", "Partition", "open_dataset"]

@@ -8,21 +8,18 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from .. import _core
 from ..errors import (
     ChangedSourceError,
     DataError,
     DuplicateColumnError,
-    InfiniteValueError,
     MissingColumnError,
     NamelessColumnsError,
     NoDataError,
@@ -30,141 +27,10 @@ from ..errors import (
 )
 from ..messages.notebook_html import html_table, in_html
 from ..messages.text import printable
+from .batches import Batch, BatchBuilder, Piece, Span
 from .columns import first_twice
-from .labels import CodedLabels, Labels, join_labels
-from .odd_texts import OddTexts, join_odd
-from .partitions import Partition, numbered
 
-# Values are float32, or uint8 on request (`keep_bytes`) if all values of a batch are uint8.
-FloatsOrBytes = npt.NDArray[np.float32] | npt.NDArray[np.uint8]
-
-FIRST_ROOM = 1 << 16  # initial capacity, in rows, of a batch whose length is not known yet
-COUNTED_ROWS = 1 << 16  # rows read at a time to count them
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Consecutive rows of a dataset, starting at row number `first_row`."""
-
-    first_row: int
-    x: FloatsOrBytes  # (rows, n_features), C-contiguous; NaN is a missing value
-    y: npt.NDArray[Any] | CodedLabels | None
-    weights: npt.NDArray[np.float64] | None
-    places: tuple[tuple[int, str], ...]  # first row and name of each source file, for errors
-    carried: pa.Table | None = None  # the columns requested with `carry`
-    odd_texts: OddTexts | None = None  # original text of labels that were not plain numbers
-
-    @property
-    def rows(self) -> int:
-        return len(self.x)
-
-    @property
-    def where(self) -> str:
-        """The source of its rows, or the first and the last source if there are several."""
-        first, last = self.places[0][1], self.places[-1][1]
-        return first if first == last else f"{first} to {last}"
-
-    def where_of(self, row: int) -> str:
-        """The file, or the kind of source, that a row of the dataset comes from."""
-        return next(where for first, where in reversed(self.places) if first <= row)
-
-
-@dataclass(frozen=True)
-class Span:
-    """A range of row numbers, from `start` up to but excluding `stop`; None means the end of the data."""
-
-    start: int
-    stop: int | None = None
-
-    def within(self, first: int) -> Span:
-        """The same rows, numbered from row `first`."""
-        return Span(max(0, self.start - first), None if self.stop is None else max(0, self.stop - first))
-
-
-class Piece(Protocol):
-    """Rows in the form in which a source yields them. Row numbers count from the start of the piece."""
-
-    @property
-    def first_row(self) -> int: ...
-    @property
-    def rows(self) -> int: ...
-    @property
-    def where(self) -> str: ...
-    @property
-    def all_bytes(self) -> bool: ...  # whether all values are of type uint8 and none is missing
-    def fill(self, out: FloatsOrBytes, start: int) -> None: ...
-    def labels(self, start: int, stop: int) -> Labels | None: ...
-    def odd_texts(self, start: int, stop: int) -> OddTexts | None: ...
-    def weights(self, start: int, stop: int) -> npt.NDArray[np.float64] | None: ...
-    def carried(self, start: int, stop: int) -> pa.Table | None: ...
-
-
-class BatchBuilder:
-    """Builds a batch from pieces."""
-
-    def __init__(
-        self, first_row: int, rows: int, known: bool, n_features: int, where: str, as_bytes: bool
-    ) -> None:
-        self.first_row = first_row
-        self.count = 0
-        self._rows = rows
-        self._places = [(first_row, where)]
-        shape = (rows if known else min(rows, FIRST_ROOM), n_features)
-        self._x: FloatsOrBytes = np.empty(shape, np.uint8) if as_bytes else np.empty(shape, np.float32)
-        self._labels: list[Labels] = []
-        self._odd_texts: list[OddTexts] = []
-        self._weights: list[npt.NDArray[np.float64]] = []
-        self._carried: list[pa.Table] = []
-
-    @property
-    def full(self) -> bool:
-        return self.count == self._rows
-
-    def take(self, piece: Piece, start: int) -> int:
-        """Take as many rows of the piece as fit, from `start` on; return the row after the last one taken."""
-        stop = min(piece.rows, start + self._rows - self.count)
-        end = self.count + stop - start
-        if end > len(self._x):
-            self._move(min(self._rows, max(2 * len(self._x), end)), self._x.dtype)
-        if self._x.dtype == np.uint8 and not piece.all_bytes:
-            self._move(len(self._x), np.dtype(np.float32))
-        if piece.where != self._places[-1][1]:
-            self._places.append((self.first_row + self.count, piece.where))
-        piece.fill(self._x[self.count : end], start)
-        for parts, part in (
-            (self._labels, piece.labels(start, stop)),
-            (self._weights, piece.weights(start, stop)),
-            (self._carried, piece.carried(start, stop)),
-        ):
-            if part is not None:
-                parts.append(part)  # type: ignore[arg-type, attr-defined]
-        if (odd := piece.odd_texts(start, stop)) is not None:
-            self._odd_texts.append(odd.moved(self.count))
-        self.count = end
-        return stop
-
-    def _move(self, rows: int, dtype: np.dtype[Any]) -> None:
-        """Reallocate for this many rows of this type."""
-        moved = np.empty((rows, self._x.shape[1]), dtype=dtype)
-        moved[: self.count] = self._x[: self.count]
-        self._x = moved
-
-    def finish(self, names: tuple[str, ...] | None) -> Batch:
-        batch = Batch(
-            self.first_row,
-            self._x[: self.count],
-            join_labels(self._labels) if self._labels else None,
-            np.concatenate(self._weights) if self._weights else None,
-            tuple(self._places),
-            pa.concat_tables(self._carried, promote_options="permissive") if self._carried else None,
-            join_odd(self._odd_texts),
-        )
-        infinite, _ = _core.find_non_finite(batch.x)
-        if infinite >= 0:
-            row, column = divmod(infinite, batch.x.shape[1])
-            name = column if names is None else names[column]
-            raise InfiniteValueError(self.first_row + row, name, batch.where_of(self.first_row + row))
-        return batch
+COUNTED_ROWS = 1 << 16  # read at a time to count them
 
 
 class Dataset(ABC):
@@ -345,9 +211,25 @@ class Dataset(ABC):
             part.nbytes = self.nbytes * part.n_rows // self.n_rows
         return part
 
-    def _count(self) -> int:
-        """Count the rows by reading them."""
+    def count_rows(self) -> int:
+        """The number of rows, found by reading as little as possible if it is not known."""
+        return self._read_rows() if self.n_rows is None else self.n_rows
+
+    def count_used_rows(self) -> int:
+        """The number of rows whose weight is not zero."""
+        if self.weight is None:
+            return self.count_rows()
+        span = Span(self.first_row, self._stop)
+        return sum(int(np.count_nonzero(weights)) for weights in self._read_weights(span))
+
+    def _read_rows(self) -> int:
         return sum(piece.rows for piece in self._pieces(COUNTED_ROWS, Span(self.first_row), ()))
+
+    def _read_weights(self, span: Span) -> Iterator[npt.NDArray[np.float64]]:
+        for piece in self._pieces(COUNTED_ROWS, span, ()):
+            weights = piece.weights(*span.within(piece.first_row).of(piece.rows))
+            assert weights is not None
+            yield weights
 
     def _check_names(self, names: Sequence[str]) -> None:
         if not names:
@@ -403,6 +285,39 @@ class Dataset(ABC):
         if self.nbytes is not None:
             lines.append(("bytes", f"{self.nbytes:,}"))
         return lines
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A range of rows of a dataset. It can be pickled."""
+
+    dataset: Dataset  # restricted to these rows
+    first_row: int | None  # number of its first row; None until the rows before it are counted
+    n_rows: int | None  # None until they are counted
+
+    def open(self) -> Dataset:
+        """Open the rows as a dataset, with the row numbers of the whole dataset."""
+        dataset = copy.copy(self.dataset)
+        dataset.n_rows = self.n_rows
+        if self.first_row is not None:
+            dataset.first_row = self.first_row
+        return dataset
+
+
+def numbered(partitions: Sequence[Partition], counts: Sequence[int] | None = None) -> list[Partition]:
+    """The partitions of a whole dataset with the numbers of their first rows set.
+
+    `counts` are the results of `partition.open().count_rows()`, possibly from other processes; by default,
+    rows that are not counted yet are counted here.
+    """
+    if counts is None:
+        counts = [partition.open().count_rows() for partition in partitions]
+    first = partitions[0].dataset.first_row
+    firsts = first + np.cumsum([0, *counts[:-1]], dtype=np.int64)
+    return [
+        replace(partition, first_row=row, n_rows=count)
+        for partition, row, count in zip(partitions, firsts.tolist(), counts, strict=True)
+    ]
 
 
 def shortened(names: Sequence[str], most: int = 6) -> str:

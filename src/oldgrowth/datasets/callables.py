@@ -19,7 +19,8 @@ from ..errors import (
     OnceOnlyError,
     ParameterError,
 )
-from .base import Dataset, Span
+from .base import Dataset
+from .batches import Span
 from .columns import first_twice
 from .labels import kept_apart
 from .matrix import MatrixPiece

@@ -24,7 +24,7 @@ from ..errors import (
     UnclosedQuoteError,
 )
 from ..messages.text import counted, human_bytes
-from .base import Span
+from .batches import Span
 from .columns import AllBut, check_names
 from .csv_end import MarkedReader
 from .csv_options import CSVOptions

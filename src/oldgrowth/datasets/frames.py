@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from ..errors import DataError, NoDataError
 from ..messages.surface import listed
-from .base import Span
+from .batches import Span
 from .columns import check_unique, choose_columns, unusable
 from .labels import CodedLabels
-from .partitions import row_edges
+from .partition_edges import row_edges
 from .table import TableDataset, TablePiece
 
 SAMPLED_ROWS = 4096
@@ -62,7 +62,7 @@ class FrameDataset(TableDataset):
         """Let go of all rows but these."""
 
     def _edges(self, n: int) -> list[int]:
-        return row_edges(self, n)
+        return row_edges(self.first_row, self.n_rows, n)
 
     def _part(self, start: int, stop: int) -> FrameDataset:
         part = super()._part(start, stop)

@@ -23,14 +23,15 @@ from ..errors import (
 )
 from ..messages.log import warn
 from ..messages.surface import listed
-from .base import Dataset, Span
+from .base import Dataset
+from .batches import Span
 from .columns import AllBut, choose_columns
 from .files import SourceFile, seen_now
 from .hdf5_links import Links
 from .hdf5_storage import StorageCheck, is_elsewhere
 from .matrix import Beside, MatrixDataset
 from .numpy_files import beside, member_of, single
-from .partitions import row_edges
+from .partition_edges import row_edges
 from .rows import Reader, Rows
 from .table import TableDataset
 
@@ -111,7 +112,7 @@ class HDF5Columns(TableDataset):
                 yield first, self._where, pa.RecordBatch.from_pydict(arrays)
 
     def _edges(self, n: int) -> list[int]:
-        return row_edges(self, n)
+        return row_edges(self.first_row, self.n_rows, n)
 
     def _described(self) -> list[tuple[str, str]]:
         return [("files", self._file.path), *super()._described()]

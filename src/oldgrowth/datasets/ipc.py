@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pyarrow as pa
 
-from .base import Span
+from .batches import Span
 from .files import SourceFile
 from .ipc_layout import largest_batch, rows_of_batches
 from .table_files import FilesDataset

@@ -24,11 +24,12 @@ from ..errors import (
     ParameterError,
     SameRoleError,
 )
-from .base import Dataset, FloatsOrBytes, Span
+from .base import Dataset
+from .batches import FloatsOrBytes, Span
 from .columns import AllBut, first_twice
 from .labels import Labels, checked_weights, labels_from_numpy
 from .odd_texts import OddTexts, odd_decimals
-from .partitions import row_edges
+from .partition_edges import row_edges
 from .rows import MemoryRows, Reader, Rows, is_same_array, refuse_objects
 
 PIECE_VALUES = 1 << 21
@@ -225,7 +226,7 @@ class MatrixDataset(Dataset):
         self._columns = np.array([self._places[name] for name in features], dtype=np.intp)
 
     def _edges(self, n: int) -> list[int]:
-        return row_edges(self, n)
+        return row_edges(self.first_row, self.n_rows, n)
 
     def _part(self, start: int, stop: int) -> MatrixDataset:
         part = super()._part(start, stop)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..system.memory import release_memory
-from .base import Span
+from .batches import Span
 from .files import SourceFile
 from .parquet_footer import LARGE_FOOTER, footer_length, metadata_bytes, read_head
 from .parquet_pages import column_bytes, unknown_column_bytes

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import ChangedSourceError, OldgrowthError, OnceOnlyError, ReadError
-from .base import Span
+from .batches import Span
 from .columns import choose_columns
 from .frames import polars_schema, with_decimals
 from .table import TableDataset

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from .. import _core
-from .base import COUNTED_ROWS, Dataset, FloatsOrBytes, Span
+from .base import COUNTED_ROWS, Dataset
+from .batches import FloatsOrBytes, Span
 from .columns import Columns, check_columns
 from .labels import Labels, labels_from_arrow, type_class, weights_from_arrow
 from .odd_texts import ODD_TEXTS, OddTexts, odd_decimals, odd_rows
@@ -103,10 +104,20 @@ class TableDataset(Dataset):
     ) -> Iterator[tuple[int, str, pa.RecordBatch]]:
         """Yield record batches with these columns: number of the first row, source, batch."""
 
-    def _count(self) -> int:
+    def _read_rows(self) -> int:
         """By one column alone."""
         tables = self._tables(self._columns.used[:1], COUNTED_ROWS, Span(self.first_row))
         return sum(batch.num_rows for _, _, batch in tables)
+
+    def _read_weights(self, span: Span) -> Iterator[npt.NDArray[np.float64]]:
+        """From their column alone."""
+        name = self._columns.weight
+        assert name is not None
+        for first, where, batch in self._tables((name,), COUNTED_ROWS, span):
+            start, stop = span.within(first).of(batch.num_rows)
+            yield weights_from_arrow(
+                batch.column(name).slice(start, stop - start), first + start, name, where
+            )
 
     def _pieces(self, rows: int, span: Span, carry: tuple[str, ...]) -> Iterator[TablePiece]:
         columns = self._columns

@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import ChangedSourceError, DifferentFilesError, NoDataError
-from .base import Span, shortened
+from .base import Partition, shortened
+from .batches import Span
 from .columns import Columns, check_same, choose_columns
 from .files import SourceFile
-from .partitions import Partition, nearest_edges
+from .partition_edges import nearest_edges
 from .table import TableDataset
 
 

@@ -15,7 +15,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..checks import hard_votes, path_of
-from ..datasets.base import Batch, Dataset
+from ..datasets.base import Dataset
+from ..datasets.batches import Batch
 from ..datasets.labels import kept_apart
 from ..errors import DataError
 from ..fitting.pipeline import Fitted, fit_forest

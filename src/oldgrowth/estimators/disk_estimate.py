@@ -19,8 +19,6 @@ from ..system.limits import limits_of
 from .inputs import refuse_other_sources
 from .parameters import Parameter, checked
 
-_COUNTED_ROWS = 1 << 16  # at a time
-
 
 class DiskEstimating:
     """Tells what fitting the estimator that it is part of would take."""
@@ -62,7 +60,7 @@ class DiskEstimating:
         params = checked(self._parameters, self.get_params())  # type: ignore[attr-defined]
         if isinstance(X, Dataset):
             rows: TrainingRows = StreamedRows(X, classification)
-            n_rows = _counted(X) if X.n_rows is None else X.n_rows
+            n_rows = X.count_rows()
         else:
             refuse_other_sources(X)
             rows = _rows_like(X, classification)
@@ -72,12 +70,6 @@ class DiskEstimating:
         planner = Planner(params, self._random_thresholds, classification)
         plan = planner.expect(n_rows, rows.n_features, rows.n_classes)
         return expected_disk(largest_model(plan, rows, n_rows, limits_of(params)))
-
-
-def _counted(dataset: Dataset) -> int:
-    names = dataset.feature_names
-    narrow = dataset if names is None else dataset.select(names[:1])
-    return sum(batch.rows for batch in narrow.batches(_COUNTED_ROWS))
 
 
 def _rows_like(X: Any, classification: bool) -> ArrayRows:

@@ -29,7 +29,8 @@ from ..planning.memory_model import FIRST_PASS_SHARE, MemoryModel, Sizes, Widths
 from ..planning.planner import Planner
 from ..reporting.progress import Observers, StoppedByCallback
 from ..reporting.report import FitReport, Recorder
-from ..rows.training_rows import LabelLimit, TrainingRows
+from ..rows.class_codes import LabelLimit
+from ..rows.training_rows import TrainingRows
 from ..storage.fit_workspace import FitWorkspace
 from ..storage.grown_trees import GrownTrees, TreesInMemory, TreesOnDisk
 from ..storage.sampled import Sampled

@@ -1,34 +1,35 @@
-"""Stage 1, one pass over all rows: count, learn how few bytes hold each feature, keep the top samples."""
+"""Stage 1, one pass over all rows: count, learn how few bytes hold each feature, keep the top samples.
+
+A partition of a dataset is learned from by itself, anywhere; here the whole is one partition.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing
-from itertools import pairwise
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from .. import _core
-from ..errors import DataError
+from ..datasets.base import Partition
 from ..plan import Plan
 from ..reporting.progress import StageProgress
-from ..rows.data_summary import SummaryBuilder
-from ..rows.id_columns import IdFinder
 from ..rows.read_ahead import read_ahead
-from ..rows.training_rows import Chunk, Pass, Place, Trail, TrainingRows
+from ..rows.streamed_rows import StreamedRows
+from ..rows.training_rows import Chunk, Pass, Place, TrainingRows
 from ..storage.candidate_rows import CandidateRows
 from ..storage.checkpoint import Checkpoint
 from ..storage.fit_workspace import FitWorkspace
 from ..storage.sampled import Sampled
-from .sample_state import check_memory
+from .learned import Learned
+from .sample_state import restore, state_of
 
 _STATE = "sample"
 _SAVE_EVERY_SECONDS = 5.0
 _LOOK_EVERY_CHUNKS = 64
+
+# Called with how many rows and classes there are at least, what is known of values, if there are weights.
+Look = Callable[[int, int, _core.Profile, bool], None]
 
 
 def sample(
@@ -47,133 +48,68 @@ def sample(
     """
     workspace = workspace or FitWorkspace()
     checkpoint = workspace.checkpoint()
-    found = _Found(
-        rows, plan, None if rows.random_access else CandidateRows(rows.n_features, workspace, candidate_bytes)
-    )
-    reading = Pass(rows, found.resume(checkpoint), found.trail)
-    progress.skip(reading.place.row)
-    choose = _chooser(rows, plan) if found.candidates is not None else None
+    candidates = None if rows.random_access else CandidateRows(rows.n_features, workspace, candidate_bytes)
+    learned = Learned(rows, Place(), candidates)
+    complete = _resumed(learned, rows, checkpoint)
+    progress.skip(learned.end.row)
     saved_at = time.monotonic()
-    if not found.complete:
-        with closing(read_ahead(reading.chunks(plan.chunk_size))) as chunks:
-            for number, (chunk, place) in enumerate(chunks):
-                found.add(chunk, choose, pool)
-                if look is not None and (number & (number + 1) == 0 or number % _LOOK_EVERY_CHUNKS == 0):
-                    found.tell(look)
-                progress.advance(chunk.rows)
-                if checkpoint.active and time.monotonic() - saved_at > _SAVE_EVERY_SECONDS:
-                    found.save(checkpoint, place, complete=False)
-                    saved_at = time.monotonic()
-        found.save(checkpoint, reading.place, complete=True)
-    return found.finish(reading.place)
+    if not complete:
+        for number, chunk in enumerate(_learning(learned, rows, plan, rows.n_rows, pool)):
+            if learned.ids.knows:
+                learned.ids.finish()
+            if look is not None and (number & (number + 1) == 0 or number % _LOOK_EVERY_CHUNKS == 0):
+                _tell(look, learned)
+            progress.advance(chunk.rows)
+            if checkpoint.active and time.monotonic() - saved_at > _SAVE_EVERY_SECONDS:
+                _save(learned, checkpoint, complete=False)
+                saved_at = time.monotonic()
+        _save(learned, checkpoint, complete=True)
+    return learned.finish(rows)
 
 
-class _Found:
-    """What is found so far."""
-
-    def __init__(self, rows: TrainingRows, plan: Plan, candidates: CandidateRows | None) -> None:
-        self._rows = rows
-        self.candidates = candidates
-        self.complete = False
-        self.trail = Trail()
-        self._profile = _core.Profile(rows.n_features)
-        self._finder = SummaryBuilder(rows.n_features, plan.classification)
-        self._ids = IdFinder(rows.n_features, rows.names)
-        edges = np.linspace(0, rows.n_features, plan.n_jobs + 1).astype(int).tolist()
-        self._columns = [(a, b) for a, b in pairwise(edges) if a < b]
-
-    def add(self, chunk: Chunk, choose: _Chooser | None, pool: Executor) -> None:
-        work = [pool.submit(self._profile.add, chunk.x, first, last) for first, last in self._columns]
-        self._ids.add(chunk.x)
-        if chunk.rows:
-            self._finder.add(chunk.targets, chunk.weights)
-        if choose is not None and self.candidates is not None:
-            self.candidates.add(chunk, choose(chunk))
-        for task in work:
-            task.result()
-
-    def tell(self, look: Look) -> None:
-        if self._finder.n_rows:
-            look(self._finder.n_rows, self._finder.n_classes, self._profile, self._finder.weighted)
-
-    def save(self, checkpoint: Checkpoint, place: Place, complete: bool) -> None:
-        if not checkpoint.active:
-            return
-        arrays = (
-            {} if self.candidates is None else {f"kept_{k}": v for k, v in self.candidates.state().items()}
-        )
-        flags = []
-        for f in range(self._rows.n_features):
-            wide, missing, arrays[f"values_{f}"] = self._profile.state(f)
-            flags.append((wide, missing))
-        values = {
-            "place": vars(place),
-            "trail": self.trail.state(),
-            "complete": complete,
-            "features": flags,
-            "facts": self._finder.state(),
-            "labels": self._rows.label_state(),
-        }
-        checkpoint.save(_STATE, arrays, values)
-
-    def resume(self, checkpoint: Checkpoint) -> Place:
-        """Take up what was saved; where the pass goes on."""
-        saved = checkpoint.saved(_STATE)
-        if saved is not None:
-            with checkpoint.believed(_STATE):
-                if (place := self._restored(*saved)) is not None:
-                    return place
-        if self.candidates is not None and checkpoint.active:  # rows of no memory, or not all of one
-            self.candidates.forget()
-        return Place()
-
-    def _restored(self, arrays: dict[str, npt.NDArray[Any]], values: dict[str, Any]) -> Place | None:
-        """None if rows that were kept are lost: then the pass is made again."""
-        place, classes = Place(**values["place"]), len(values["labels"].get("labels", []))
-        check_memory(values, place, self._rows)
-        if self.candidates is not None:
-            parts = {k.removeprefix("kept_"): v for k, v in arrays.items() if k.startswith("kept_")}
-            if not self.candidates.restore(parts, classes, place.row):
-                return None
-        for f, (wide, missing) in enumerate(values["features"]):
-            known = arrays[f"values_{f}"]
-            if known.dtype != np.float32 or not np.isfinite(known).all():
-                raise ValueError(f"values of feature {f}")
-            self._profile.restore(f, bool(wide), bool(missing), known)
-        self._finder.restore(values["facts"])
-        self._rows.restore_labels(values["labels"])
-        self.complete = bool(values["complete"])
-        self.trail = Trail.restored(values["trail"])
-        return place
-
-    def finish(self, end: Place) -> Sampled:
-        if self._finder.n_rows == 0:
-            raise DataError("There is no row to train on: all weights are zero.")
-        self._ids.finish()
-        final = self._rows.finish_first_pass()
-        if final is not None:
-            self._finder.recode(final)
-        if self.candidates is not None:
-            self.candidates.recode(final)
-        codec = _core.RowCodec(self._profile)
-        summary = self._finder.summary(self._rows.n_classes, codec.record_bytes)
-        return Sampled(self._rows, summary, codec, self.candidates, end, self.trail)
+def learn(partition: Partition, classification: bool, plan: Plan, start: Place, of: int | None) -> Learned:
+    """What the first pass learns of a partition, which begins at `start`; there are `of` rows in all of them
+    that have a weight, if that is known. It needs nothing of the process that it runs in."""
+    rows = StreamedRows(partition.open(), classification)
+    learned = Learned(rows, start, CandidateRows(rows.n_features))
+    with ThreadPoolExecutor(plan.n_jobs) as pool:
+        for _ in _learning(learned, rows, plan, of, pool):
+            pass
+    return learned
 
 
-# Called with how many rows and classes there are at least, what is known of values, if there are weights.
-Look = Callable[[int, int, _core.Profile, bool], None]
-_Chooser = Callable[[Chunk], npt.NDArray[np.uint64]]
+def _learning(
+    learned: Learned, rows: TrainingRows, plan: Plan, of: int | None, pool: Executor
+) -> Iterator[Chunk]:
+    """Read all rows from where `learned` ends on; each chunk when it is learned."""
+    no_tops = of is not None and not (plan.subsets or plan.needs_top_trees(of))
+    n_tops = 0 if no_tops else len(plan.trees_of_tops(2**62 if of is None else of))
+    reading = Pass(rows, learned.end, learned.trail)
+    with closing(read_ahead(reading.chunks(plan.chunk_size))) as chunks:
+        for chunk, place in chunks:
+            learned.add(chunk, place, plan, n_tops, of, pool)
+            yield chunk
 
 
-def _chooser(rows: TrainingRows, plan: Plan) -> _Chooser:
-    """Which rows of a chunk may be in a top sample: fewer as there turn out to be more, unless their number
-    is known."""
-    n = rows.n_rows
-    no_tops = n is not None and not (plan.subsets or plan.needs_top_trees(n))
-    n_tops = 0 if no_tops else len(plan.trees_of_tops(2**62 if n is None else n))
+def _tell(look: Look, learned: Learned) -> None:
+    summary = learned.summary
+    if summary.n_rows:
+        look(summary.n_rows, summary.n_classes, learned.profile, summary.weighted)
 
-    def choose(chunk: Chunk) -> npt.NDArray[np.uint64]:
-        of = chunk.end if n is None else n
-        return _core.candidate_rows(plan.top_sample, plan.seed, n_tops, chunk.first_row, chunk.rows, of)
 
-    return choose
+def _save(learned: Learned, checkpoint: Checkpoint, complete: bool) -> None:
+    if checkpoint.active:
+        arrays, values = state_of(learned)
+        checkpoint.save(_STATE, arrays, values | {"complete": complete})
+
+
+def _resumed(learned: Learned, rows: TrainingRows, checkpoint: Checkpoint) -> bool:
+    """Take up what was saved; whether that is all of the pass."""
+    saved = checkpoint.saved(_STATE)
+    if saved is not None:
+        with checkpoint.believed(_STATE):
+            if restore(learned, rows, *saved):
+                return bool(saved[1]["complete"])
+    if learned.candidates is not None and checkpoint.active:  # rows of no memory, or not all of one
+        learned.candidates.forget()
+    return False

@@ -1,4 +1,4 @@
-"""What an interrupted first pass remembers is checked before it is believed.
+"""What an interrupted first pass remembers. It is checked before it is believed.
 
 Its checksum may be right and its contents wrong.
 """
@@ -9,11 +9,54 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ..rows.training_rows import Place, TrainingRows
+from ..rows.training_rows import Place, Trail, TrainingRows
+from .learned import Learned
 
 # Bytes of labels as an array, beyond what they take themselves: its type may be wider than all of them.
 _LABEL_BYTES = 2**24
+
+
+def state_of(learned: Learned) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+    """Arrays and values from which `restore` makes the same."""
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    if learned.candidates is not None:
+        arrays = {f"kept_{name}": array for name, array in learned.candidates.state().items()}
+    flags = []
+    for f in range(learned.n_features):
+        wide, missing, arrays[f"values_{f}"] = learned.profile.state(f)
+        flags.append((wide, missing))
+    values = {
+        "place": vars(learned.end),
+        "trail": learned.trail.state(),
+        "features": flags,
+        "facts": learned.summary.state(),
+        "labels": {} if learned.labels is None else learned.labels.state(),
+    }
+    return arrays, values
+
+
+def restore(
+    learned: Learned, rows: TrainingRows, arrays: dict[str, npt.NDArray[Any]], values: dict[str, Any]
+) -> bool:
+    """Take up what was remembered; False if rows that were kept are lost: then the pass is made again."""
+    place, classes = Place(**values["place"]), len(values["labels"].get("labels", []))
+    check_memory(values, place, rows)
+    if learned.candidates is not None:
+        parts = {k.removeprefix("kept_"): v for k, v in arrays.items() if k.startswith("kept_")}
+        if not learned.candidates.restore(parts, classes, place.row):
+            return False
+    for f, (wide, missing) in enumerate(values["features"]):
+        known = arrays[f"values_{f}"]
+        if known.dtype != np.float32 or not np.isfinite(known).all():
+            raise ValueError(f"values of feature {f}")
+        learned.profile.restore(f, bool(wide), bool(missing), known)
+    learned.summary.restore(values["facts"])
+    if learned.labels is not None:
+        learned.labels.restore(values["labels"])
+    learned.trail, learned.end = Trail.restored(values["trail"]), place
+    return True
 
 
 def check_memory(values: dict[str, Any], place: Place, rows: TrainingRows) -> None:

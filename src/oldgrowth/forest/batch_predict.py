@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..datasets.base import Batch, Dataset, shortened
+from ..datasets.base import Dataset, shortened
+from ..datasets.batches import Batch
 from ..datasets.matrix import MatrixDataset
 from ..errors import DataError, MemoryLimitError
 from ..messages.log import warn

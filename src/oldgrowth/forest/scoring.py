@@ -16,7 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..datasets.base import Batch, Dataset
+from ..datasets.base import Dataset
+from ..datasets.batches import Batch
 from ..datasets.labels import CodedLabels, Labels
 from ..errors import DataError
 from ..rows.class_codes import ScoredSpellings, numbers_of, told_apart

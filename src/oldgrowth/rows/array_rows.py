@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..datasets.base import FloatsOrBytes
+from ..datasets.batches import FloatsOrBytes
 from ..errors import InfiniteValueError
 from .mapped_input import MappedInput
 from .training_rows import Chunk, Place, Taken, TrainingRows

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..datasets.base import Batch
+from ..datasets.batches import Batch
 from ..datasets.labels import CodedLabels, text_array, whole_type
 from ..errors import DataError, SameNumberError, TooManyLabelsError, UnseenLabelError
-from .training_rows import LabelLimit
 
 # Whole numbers that lie this close are told apart by counting rather than sorting.
 _COUNTED_SPAN = 2**16
@@ -36,6 +37,15 @@ def class_numbers(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np
 _BESIDE_TEXT, _SUM_OF_WEIGHTS = 200, 700
 
 
+@dataclass(frozen=True)
+class LabelLimit:
+    """How many bytes labels may take, and which limit on memory so many labels would need: the arguments are
+    labels and their bytes so far, and the rows they came from."""
+
+    most_bytes: int
+    needed: Callable[[int, int, int], int]
+
+
 class LabelCoder:
     """Numbers classes as they appear; once `finish`ed, in the order of the labels, and refuses new ones."""
 
@@ -45,6 +55,8 @@ class LabelCoder:
         self._dtype: np.dtype[Any] | None = None
         self._spellings = Spellings(column)
         self._column = column
+        self._keys = np.zeros(0, dtype=np.uint64)  # of each class
+        self._keys_are_codes = False  # in checkpoints of earlier versions
         self.bytes = 0  # of all labels
         self.limit: LabelLimit | None = None
         self.classes: npt.NDArray[Any] | None = None
@@ -73,15 +85,41 @@ class LabelCoder:
             raise UnseenLabelError(labels.tolist()[unseen], row, batch.where_of(row))
         return np.array(numbers, dtype=np.float64)[places]
 
+    def keys_of(self, codes: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
+        """For each class number a key that depends on the label alone, for checksums."""
+        return self._keys[codes.astype(np.intp)]
+
+    def merge(self, following: LabelCoder, rows: int) -> npt.NDArray[np.int64]:
+        """Learn what another coder has learned of the rows that follow, up to row number `rows`.
+
+        Returns the class numbers here of the classes there. Neither must be finished.
+        """
+        self._spellings.merge(following._spellings, self._numbers, following._numbers)
+        if following._dtype is not None:
+            self._dtype = (
+                following._dtype if self._dtype is None else _common_type(self._dtype, following._dtype)
+            )
+        before = len(self._numbers)
+        codes = [self._numbers.setdefault(label, len(self._numbers)) for label in following._numbers]
+        if len(self._numbers) > before:
+            self._count(before, rows)
+        return np.array(codes, dtype=np.int64)
+
     def _count(self, before: int, rows: int) -> None:
         """Refuse labels that would fill the memory: they are no classes, but the names of single rows."""
-        new = islice(reversed(self._numbers), len(self._numbers) - before)
-        self.bytes += sum(
-            self._beside_text + (4 * len(label) if isinstance(label, str) else 0) for label in new
-        )
+        new = list(islice(reversed(self._numbers), len(self._numbers) - before))[::-1]
+        self._add(new, before)
         if self.limit is not None and self.bytes > self.limit.most_bytes:
             needed = self.limit.needed(len(self._numbers), self.bytes, rows)
             raise TooManyLabelsError(self._column, len(self._numbers), rows, self.bytes, needed)
+
+    def _add(self, labels: Iterable[Any], before: int) -> None:
+        """Count the bytes and make the keys of labels that are new, behind so many others."""
+        keys = []
+        for number, label in enumerate(labels, before):
+            self.bytes += self._beside_text + (4 * len(label) if isinstance(label, str) else 0)
+            keys.append(_code_bits(number) if self._keys_are_codes else _label_key(label))
+        self._keys = np.append(self._keys, np.array(keys, dtype=np.uint64))
 
     def finish(self) -> npt.NDArray[np.int64]:
         """The final number of each class numbered so far."""
@@ -94,6 +132,7 @@ class LabelCoder:
         for number, label in enumerate(ordered):
             final[self._numbers[label]] = number
             self._numbers[label] = number
+        self._keys = self._keys[np.argsort(final)]
         self.classes = self._as_array(ordered)
         return final
 
@@ -106,12 +145,39 @@ class LabelCoder:
 
     def state(self) -> dict[str, Any]:
         dtype = None if self._dtype is None else self._dtype.str
-        return {"labels": list(self._numbers), "dtype": dtype, "odd": list(self._spellings.odd.items())}
+        odd = [(number, *vars(text).values()) for number, text in self._spellings.odd.items()]
+        keys = "codes" if self._keys_are_codes else "labels"
+        return {"labels": list(self._numbers), "dtype": dtype, "odd": odd, "keys": keys}
 
     def restore(self, state: dict[str, Any]) -> None:
         self._numbers = {label: i for i, label in enumerate(state["labels"])}
         self._dtype = None if state["dtype"] is None else np.dtype(state["dtype"])
-        self._spellings.odd = dict(state.get("odd", []))
+        self._spellings.odd = {number: OddText(*text) for number, *text in state.get("odd", [])}
+        self._keys_are_codes = state.get("keys") != "labels"
+        self._keys, self.bytes = self._keys[:0], 0
+        self._add(self._numbers, 0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"limit": None}  # which holds for this process
+
+
+def _label_key(label: Any) -> int:
+    """The same for 2 and 2.0, which are one label; numbers are whole."""
+    text = f"t{label}" if isinstance(label, str) else f"n{int(label)}"
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def _code_bits(code: int) -> int:
+    return int(np.float64(code).view(np.uint64))
+
+
+@dataclass(frozen=True)
+class OddText:
+    """How a label that is a number was written, and where first."""
+
+    text: str
+    row: int = 0
+    where: str = "the data"
 
 
 class Spellings:
@@ -119,7 +185,7 @@ class Spellings:
 
     def __init__(self, column: str) -> None:
         self._column = column
-        self.odd: dict[Any, str] = {}
+        self.odd: dict[Any, OddText] = {}
 
     def check(self, batch: Batch, known: Container[Any]) -> None:
         """`known` are the labels of the batches before."""
@@ -131,16 +197,33 @@ class Spellings:
         plain = set(told_apart(np.delete(y, rows))[0].tolist())
         texts, firsts = ([], rows) if odd is None else (odd.texts, odd.first_rows())
         for text, number, row in zip(texts, y[firsts].tolist(), firsts.tolist(), strict=True):
-            other = self.odd.get(number)
+            row += batch.first_row
+            found = self.odd.get(number)
+            other = None if found is None else found.text
             if other is None and (number in plain or number in known):
                 other = _plain(number)
             if other is not None and (other != text or number in plain):
-                row += batch.first_row
                 raise SameNumberError(self._column, text, other, row, batch.where_of(row))
-            self.odd[number] = text
+            if found is None:
+                self.odd[number] = OddText(text, row, batch.where_of(row))
         for number in plain.intersection(self.odd):
             row = batch.first_row + int(np.flatnonzero(y == number)[0])
-            raise SameNumberError(self._column, self.odd[number], _plain(number), row, batch.where_of(row))
+            raise SameNumberError(
+                self._column, self.odd[number].text, _plain(number), row, batch.where_of(row)
+            )
+
+    def merge(self, following: Spellings, known: Container[Any], known_there: Container[Any]) -> None:
+        """Learn the spellings of rows that follow; `known` are all labels here, and all labels there."""
+        for number, odd in following.odd.items():
+            found = self.odd.get(number)
+            if found is None and number not in known:
+                self.odd[number] = odd
+            elif found is None or found.text != odd.text:
+                other = _plain(number) if found is None else found.text
+                raise SameNumberError(self._column, odd.text, other, odd.row, odd.where)
+        for number, odd in self.odd.items():
+            if number in known_there and number not in following.odd:
+                raise SameNumberError(self._column, odd.text, _plain(number), odd.row, odd.where)
 
 
 class ScoredSpellings:

@@ -54,6 +54,20 @@ class SummaryBuilder:
             for code in np.flatnonzero(np.bincount(codes)).tolist():
                 self._weight.setdefault(code, ExactSum()).add(weights[codes == code])
 
+    def merge(self, following: SummaryBuilder, codes: npt.NDArray[np.int64] | None = None) -> None:
+        """Add other rows; `codes` are the class numbers here of the classes there, if they differ."""
+        self.n_rows += following.n_rows
+        self._low, self._high = min(self._low, following._low), max(self._high, following._high)
+        there = following._class_rows
+        numbers = np.arange(len(there)) if codes is None else codes[: len(there)]
+        rows = np.zeros(max(len(self._class_rows), int(numbers.max(initial=-1)) + 1), dtype=np.int64)
+        rows[: len(self._class_rows)] = self._class_rows
+        rows[numbers] += there
+        self._class_rows = rows
+        for code, total in following._weight.items():
+            here = code if codes is None else int(codes[code])
+            self._weight.setdefault(here, ExactSum()).merge(total)
+
     @property
     def n_classes(self) -> int:
         """So far."""
@@ -121,6 +135,10 @@ class ExactSum:
             here = whole[exponent == e]
             high, low = here >> 26, here & (2**26 - 1)  # halves: their sums fit 64 bits
             total = (int(high.sum()) << 26) + int(low.sum())
+            self._by_exponent[e] = self._by_exponent.get(e, 0) + total
+
+    def merge(self, other: ExactSum) -> None:
+        for e, total in other._by_exponent.items():
             self._by_exponent[e] = self._by_exponent.get(e, 0) + total
 
     def _exact(self) -> Fraction:

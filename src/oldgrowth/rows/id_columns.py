@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ..datasets.base import FloatsOrBytes
+from ..datasets.batches import FloatsOrBytes
 from ..messages.log import warn
 from ..messages.warnings import IdColumnWarning
 
@@ -26,28 +26,47 @@ _LARGEST_EXACT = 2**24  # whole number in float32: ids beyond it may have become
 
 
 class IdFinder:
-    """Looks at chunks of rows until it knows; then warns once, if there is something to say."""
+    """Looks at the first rows until it knows; then warns once, if there is something to say.
 
-    def __init__(self, n_features: int, names: Iterable[object] | None) -> None:
+    The rows that it is given begin with number `first_row`; what was found in consecutive rows merges.
+    """
+
+    def __init__(self, n_features: int, names: Iterable[object] | None, first_row: int = 0) -> None:
         self._names = None if names is None else [str(name) for name in names]
+        self._most_rows = max(0, _STEPS[-1] - first_row)
         # A single feature is what it is meant to be.
         self._left = np.arange(n_features if n_features > 1 else 0)
         self._values = np.empty((0, len(self._left)), dtype=np.float32)
-        self._done = False
+        self._ended = False  # there are more rows than it looks at
+        self._warned = False
 
     def add(self, x: FloatsOrBytes) -> None:
         """Take up the next rows; next to no work once no feature is left, which is soon."""
         at = 0
         for step in _STEPS:
-            rows = min(step, _MOST_VALUES // max(1, len(self._left))) - len(self._values)
-            if not self._done and rows > 0 and at < len(x):
-                self._look(x[at : at + rows])
+            most = min(step, self._most_rows, _MOST_VALUES // max(1, len(self._left)))
+            rows = most - len(self._values)
+            if not self._ended and rows > 0 and at < len(x):
+                self._look(np.asarray(x[at : at + rows, self._left], dtype=np.float32))
                 at += rows
-        if not self._done and (at < len(x) or not len(self._left)):
-            self.finish(every_row=False)
+        self._ended = self._ended or at < len(x)
 
-    def _look(self, x: FloatsOrBytes) -> None:
-        seen = np.concatenate([self._values, np.asarray(x[:, self._left], dtype=np.float32)])
+    def merge(self, following: IdFinder) -> None:
+        """Look at what another one has seen of the rows that follow."""
+        if self._ended:
+            return
+        both = np.intersect1d(self._left, following._left)
+        self._values = self._values[:, np.isin(self._left, both)]
+        self._left, self._ended = both, following._ended
+        self._look(following._values[:, np.isin(following._left, both)])
+
+    @property
+    def knows(self) -> bool:
+        """Whether more rows would change nothing."""
+        return self._ended or not len(self._left)
+
+    def _look(self, x: npt.NDArray[np.float32]) -> None:
+        seen = np.concatenate([self._values, x])
         named = np.array([self._named_id(f) for f in self._left.tolist()], dtype=np.bool_)
         whole = (seen == np.floor(seen)).all(axis=0)  # not so if one is missing
         spread = np.ptp(seen, axis=0) if len(seen) else np.zeros(len(self._left))
@@ -61,13 +80,13 @@ class IdFinder:
         name = self._names[feature].strip()
         return bool(_ID.fullmatch(name) or _CAMEL_CASE_ID.fullmatch(name))
 
-    def finish(self, every_row: bool = True) -> None:
-        """Warn of what was found in these rows, which are all there are if `every_row`."""
-        if self._done:
+    def finish(self) -> None:
+        """Warn of what was found, if that was not done before."""
+        if self._warned:
             return
-        self._done = True
+        self._warned = True
         names = self._names or []
-        where = "every row" if every_row else f"each of the first {len(self._values):,} rows"
+        where = f"each of the first {len(self._values):,} rows" if self._ended else "every row"
         found: dict[str | int, str] = {
             name: "by its name a data frame's index" for name in names if _INDEX.fullmatch(name.strip())
         }

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..datasets.base import FloatsOrBytes
+from ..datasets.batches import FloatsOrBytes
 from ..errors import ChangedDataError
 
 # Values that are made floats at a time.

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..datasets.base import Batch, Dataset
+from ..datasets.base import Dataset
+from ..datasets.batches import Batch
 from ..datasets.labels import CodedLabels
 from ..errors import DataError
 from ..system.memory import READING_BYTES
 from .class_codes import LabelCoder
-from .training_rows import Chunk, LabelLimit, Place, TrainingRows
+from .training_rows import Chunk, Place, TrainingRows
 
 
 class StreamedRows(TrainingRows):
@@ -25,8 +26,7 @@ class StreamedRows(TrainingRows):
     def __init__(self, dataset: Dataset, classification: bool) -> None:
         self._dataset = dataset
         self.classification = classification
-        self._coder = LabelCoder(dataset.target or "y", self.weighted) if classification else None
-        self._as_first_read: npt.NDArray[np.float64] | None = None
+        self.labels = LabelCoder(dataset.target or "y", self.weighted) if classification else None
         self.classes, self.n_classes = None, 0
         self.n_features = dataset.n_features
         names = dataset.feature_names
@@ -59,37 +59,9 @@ class StreamedRows(TrainingRows):
             yield Chunk(number, x, targets, weights, end, batch.where)
             number += len(x)
 
-    def finish_first_pass(self) -> npt.NDArray[np.int64] | None:
-        if self._coder is None:
-            return None
-        final = self._coder.finish()
-        self._as_first_read = np.argsort(final).astype(np.float64)
-        self.classes, self.n_classes = self._coder.classes, len(final)
-        return final
-
-    def as_first_read(self, targets: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        if self._as_first_read is None:
-            return targets
-        return self._as_first_read[targets.astype(np.intp)]
-
     @property
     def reading_bytes(self) -> int:
         return READING_BYTES + self._dataset.reading_bytes
-
-    @property
-    def label_bytes(self) -> int:
-        return 0 if self._coder is None else self._coder.bytes
-
-    def limit_labels(self, limit: LabelLimit) -> None:
-        if self._coder is not None:
-            self._coder.limit = limit
-
-    def label_state(self) -> dict[str, Any]:
-        return {} if self._coder is None else self._coder.state()
-
-    def restore_labels(self, state: dict[str, Any]) -> None:
-        if self._coder is not None:
-            self._coder.restore(state)
 
     def fingerprint(self) -> dict[str, Any]:
         return self._dataset.fingerprint()
@@ -99,8 +71,8 @@ class StreamedRows(TrainingRows):
             raise DataError(
                 "The dataset has no target: name its column, as in open_dataset(source, target='label')."
             )
-        if self._coder is not None:
-            return self._coder.code(batch)
+        if self.labels is not None:
+            return self.labels.code(batch)
         if isinstance(batch.y, CodedLabels) or batch.y.dtype.kind not in "uifb":
             raise DataError(f"The target {self._dataset.target!r} is text: a regressor needs numbers.")
         values = batch.y.astype(np.float64)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..datasets.base import FloatsOrBytes
+from ..datasets.batches import FloatsOrBytes
 from ..errors import ChangedSourceError
+from .class_codes import LabelCoder, LabelLimit
 
 
 @dataclass(frozen=True)
@@ -40,22 +41,26 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Place:
-    """How far a pass is: the next row's number, its number in the source, and checksums of all before: of the
-    features, and of targets and weights. None of them depends on the chunks."""
+    """How far a pass is: the next row's number, its number in the source, and checksums of all rows read: of
+    the features, and of targets and weights. None of them depends on the chunks."""
 
     row: int = 0
     source_row: int = 0
     crc: int = 0
     side_crc: int = 0
 
+    @property
+    def unread(self) -> Place:
+        """The same place for a pass that begins there."""
+        return Place(self.row, self.source_row)
 
-@dataclass(frozen=True)
-class LabelLimit:
-    """How many bytes labels may take, and which limit on memory so many labels would need: the arguments are
-    labels and their bytes so far, and the rows they came from."""
-
-    most_bytes: int
-    needed: Callable[[int, int, int], int]
+    def behind(self, before: Place, start: Place, row_bytes: tuple[int, int]) -> Place:
+        """This place of a pass that began at `start`, for one that read the rows up to there, too, and had
+        the checksums of `before` then; `row_bytes` are those of a row that each of the two checksums sees."""
+        n = self.row - start.row
+        crc = _core.crc32c_joined(before.crc, self.crc, n * row_bytes[0])
+        side_crc = _core.crc32c_joined(before.side_crc, self.side_crc, n * row_bytes[1])
+        return replace(self, crc=crc, side_crc=side_crc)
 
 
 class TrainingRows(ABC):
@@ -68,6 +73,7 @@ class TrainingRows(ABC):
     classes: npt.NDArray[Any] | None
     random_access: bool  # whether `take` works
     checked: bool  # whether each pass is compared with the first
+    labels: LabelCoder | None = None  # learned in the first pass, if classes are not known before
 
     @property
     @abstractmethod
@@ -109,28 +115,26 @@ class TrainingRows(ABC):
         """The targets and weights of all rows, if they are in memory anyway."""
         return None, None
 
-    def finish_first_pass(self) -> npt.NDArray[np.int64] | None:
-        """All rows were read once: the final number of each class, if it was given one for the time being."""
-        return None
+    def use_labels(self, labels: LabelCoder) -> None:
+        """All rows were read once, here or elsewhere: these are their labels, with final class numbers."""
+        assert labels.classes is not None
+        self.labels, self.classes, self.n_classes = labels, labels.classes, len(labels.classes)
 
-    def as_first_read(self, targets: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Targets of any pass as the first pass gave them, which may have numbered classes otherwise."""
-        return targets
+    def target_bits(self, targets: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
+        """For checksums: what does not depend on how classes are numbered."""
+        if self.labels is not None:
+            return self.labels.keys_of(targets)
+        return np.ascontiguousarray(targets).view(np.uint64)
 
     @property
     def label_bytes(self) -> int:
         """What the labels take that were learned so far."""
-        return 0
+        return 0 if self.labels is None else self.labels.bytes
 
-    def limit_labels(self, limit: LabelLimit) -> None:  # noqa: B027 - not all learn labels
+    def limit_labels(self, limit: LabelLimit) -> None:
         """Refuse labels that take more memory together."""
-
-    def label_state(self) -> dict[str, Any]:
-        """What was learned of the labels so far."""
-        return {}
-
-    def restore_labels(self, state: dict[str, Any]) -> None:  # noqa: B027 - not all learn labels
-        """Go on from what was learned."""
+        if self.labels is not None:
+            self.labels.limit = limit
 
     @abstractmethod
     def fingerprint(self) -> dict[str, Any]:
@@ -147,20 +151,50 @@ class Taken:
 
 
 class Trail:
-    """Places that a pass came by, at about equal distances: another pass can tell where it differs."""
+    """Places that a pass came by, at about equal distances: another pass can tell where it differs.
+
+    Of each window of as many rows as `_step`, a power of two, the first place is kept. So it does not matter
+    in which parts places were added, as long as they ascend.
+    """
 
     MOST = 4096
 
     def __init__(self, places: Iterable[Place] = ()) -> None:
-        self._places = {place.source_row: place for place in places}
+        self._step = 1
+        self._places: dict[int, Place] = {}  # by window
+        for place in places:
+            self.add(place)
 
     def add(self, place: Place) -> None:
-        self._places[place.source_row] = place
-        if len(self._places) > self.MOST:
-            self._places = dict(list(self._places.items())[1::2])
+        self._places.setdefault(place.source_row // self._step, place)
+        while len(self._places) > self.MOST:
+            self._widen(2 * self._step)
+
+    def _widen(self, step: int) -> None:
+        self._step, places = step, sorted(self._places.values(), key=lambda place: place.source_row)
+        self._places = {}
+        for place in places:
+            self._places.setdefault(place.source_row // step, place)
+
+    def merge(self, following: Trail) -> None:
+        """Add the places of a trail that begins where this one ends."""
+        if following._step > self._step:
+            self._widen(following._step)
+        for place in following._places.values():
+            self.add(place)
+
+    def behind(self, before: Place, start: Place, row_bytes: tuple[int, int]) -> Trail:
+        """The trail of a pass that read other rows before; see `Place.behind`."""
+        trail = Trail()
+        trail._step = self._step
+        trail._places = {
+            window: place.behind(before, start, row_bytes) for window, place in self._places.items()
+        }
+        return trail
 
     def at(self, source_row: int) -> Place | None:
-        return self._places.get(source_row)
+        place = self._places.get(source_row // self._step)
+        return place if place is not None and place.source_row == source_row else None
 
     def state(self) -> list[list[int]]:
         return [list(vars(place).values()) for place in list(self._places.values())]
@@ -205,8 +239,8 @@ class Pass:
 
     def _side(self, chunk: Chunk) -> npt.NDArray[np.uint8]:
         """Targets and weights, row by row."""
-        columns = [self._rows.as_first_read(chunk.targets)]
-        columns += [] if chunk.weights is None else [chunk.weights]
+        columns = [self._rows.target_bits(chunk.targets)]
+        columns += [] if chunk.weights is None else [chunk.weights.view(np.uint64)]
         return np.stack(columns, axis=1).reshape(-1).view(np.uint8)
 
     def compare(self, first: Place) -> None:

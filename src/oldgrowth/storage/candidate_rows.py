@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..datasets.base import FloatsOrBytes
+from ..datasets.batches import FloatsOrBytes
+from ..plan import Plan
 from ..rows.training_rows import Chunk, Taken
 from .fit_workspace import FitWorkspace
 
@@ -42,9 +43,13 @@ class _Part:
 
 
 class CandidateRows:
-    def __init__(self, n_features: int, workspace: FitWorkspace, most_bytes: int) -> None:
+    """Rows beyond so many bytes go to a file in the workspace."""
+
+    def __init__(
+        self, n_features: int, workspace: FitWorkspace | None = None, most_bytes: int = 2**62
+    ) -> None:
         self._n_features = n_features
-        self._workspace = workspace
+        self._workspace = workspace or FitWorkspace()
         self._most_bytes = most_bytes
         self._in_memory = 0
         self._parts: list[_Part] = []
@@ -59,8 +64,12 @@ class CandidateRows:
         weights = [] if chunk.weights is None else [chunk.weights[places]]
         arrays: list[npt.NDArray[Any]] = [chunk.targets[places], *weights, rows.astype(np.uint32), x]
         data = np.concatenate([array.reshape(-1).view(np.uint8) for array in arrays])
-        self._parts.append(_Part(len(rows), int(rows[-1]), chunk.weights is not None, x.dtype, data))
-        self._in_memory += data.nbytes
+        self._add(_Part(len(rows), int(rows[-1]), chunk.weights is not None, x.dtype, data))
+
+    def _add(self, part: _Part) -> None:
+        assert part.data is not None
+        self._parts.append(part)
+        self._in_memory += part.data.nbytes
         if self._in_memory > self._most_bytes:
             self.flush()
 
@@ -73,9 +82,46 @@ class CandidateRows:
                 self._parts[i] = replace(part, data=None, offset=offset, crc=crc)
         self._in_memory = 0
 
+    def merge(self, following: CandidateRows, codes: npt.NDArray[np.int64] | None = None) -> None:
+        """Take up rows that follow; `codes` are the class numbers here of the classes there."""
+        for part in following._parts:
+            data = following._data(part)
+            if codes is not None:
+                data = data.copy()
+                targets = data[: part.edges[0]].view(np.float64)
+                targets[:] = codes[targets.astype(np.intp)]
+            self._add(replace(part, data=data))
+
     def recode(self, final: npt.NDArray[np.int64] | None) -> None:
         """Give the rows the final numbers of their classes, when they are taken."""
         self._final = final
+
+    def draw(self, plan: Plan, top: int, n_rows: int) -> npt.NDArray[np.uint64]:
+        """The numbers of the rows of a top sample from so many rows."""
+        drawing = (plan.top_sample, plan.seed, top, n_rows)
+        parts = [_core.candidates_of_top(*drawing, self._numbers(part)) for part in self._parts]
+        numbers = np.concatenate([np.zeros(0, dtype=np.uint64), *parts])
+        return _core.draw_from_candidates(*drawing, numbers)
+
+    def _numbers(self, part: _Part) -> npt.NDArray[np.uint64]:
+        """Row numbers of a part, of which no more is read: its checksum is compared when rows are taken."""
+        first, last = part.edges[1:]
+        if part.data is not None:
+            return _numbers(part, part.data[first:last])
+        low_bits = np.empty(last - first, dtype=np.uint8)
+        self._workspace.get().file(FILE).read(part.offset + first, low_bits)
+        return _numbers(part, low_bits)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With all rows in memory: the file stays here."""
+        parts = [replace(part, data=self._data(part), offset=0, crc=0) for part in self._parts]
+        return {"n_features": self._n_features, "parts": parts, "final": self._final}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["n_features"])  # type: ignore[misc]
+        self._final = state["final"]
+        for part in state["parts"]:
+            self._add(part)
 
     def take(self, rows: npt.NDArray[np.uint64]) -> Iterator[Taken]:
         """These rows, ascending, some at a time."""
