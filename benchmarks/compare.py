@@ -1,7 +1,7 @@
-"""oldgrowth and its rivals side by side, in one run: python benchmarks/compare.py --data DIR.
+"""Compares oldgrowth with other libraries in one run: python benchmarks/compare.py --data DIR.
 
-Each measurement has a process of its own and models take turns, so that a slow minute of the machine hits all
-of them. Out come a table per set with the goals, all raw measurements as JSON, and a plot.
+Each measurement has its own process and models alternate, so that a slow phase of the machine affects all of
+them. The output is a table per data set with the goals, all raw measurements as JSON, and a plot.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def choose_models(options: argparse.Namespace, console: Console) -> list[str]:
-    """The asked-for models that are installed, in the order of RIVALS."""
+    """The requested models that are installed, in the order of RIVALS."""
     if options.models:
         wanted = [name for name in RIVALS if name in options.models]
     else:
@@ -126,8 +126,8 @@ def run_worker(folder: Path, repeat: int, set_name: str, model: str, timeout: fl
 def run_to_the_end(command: list[str], timeout: float) -> tuple[int | None, str, str]:
     """Exit code, or None after the timeout, and what was printed.
 
-    Nothing that the worker started may live on: it would slow down the next model. Hence a session of its
-    own, and time for the worker to end a server before all of it is killed.
+    Processes started by the worker must not survive it: they would slow down the next model. So it has
+    its own session, and time to stop a server before everything is killed.
     """
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     worker = subprocess.Popen(command, **pipes, text=True, start_new_session=True)

@@ -1,7 +1,7 @@
 """The data sets of the benchmarks: a name and a folder in, training and test arrays out.
 
-Everybody gets the same arrays: float32 features in C order, labels 0, 1, ... as int64. Every set is the same
-in every run. `rows` scales a set down to that many training rows, for tests.
+All models get the same arrays: float32 features in C order, labels 0, 1, ... as int64. Every data set is the
+same in every run. `rows` reduces a set to that many training rows, for tests.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LANDSAT_BLOCK = 64
 
 
 class MissingDataError(Exception):
-    """A set needs a file that is not there."""
+    """A data set needs a file that is missing."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def load_set(name: str, data: Path | None, rows: int | None = None) -> Split:
 
 
 def load_or_say(name: str, data: Path | None, rows: int | None, console: Console) -> Split | None:
-    """The set, or a word to the person why it is left out."""
+    """The data set, or None with a message that says why it is skipped."""
     try:
         return load_set(name, data, rows)
     except MissingDataError as error:
@@ -69,7 +69,7 @@ def covtype(data: Path | None, rows: int | None = None) -> Split:
 
 
 def generated(data: Path | None, rows: int | None = None) -> Split:
-    """Continuous, noisy, two classes: the worst case for anything that profits from few distinct values."""
+    """Continuous, noisy, two classes: the worst case for methods that benefit from few distinct values."""
     return _noisy(*_sizes(GENERATED_TRAIN, GENERATED_TEST, rows))
 
 

@@ -1,4 +1,4 @@
-"""What oldgrowth must reach against whom, and whether it did: measurements in, summaries and verdicts out."""
+"""The goals of oldgrowth in the comparison: turns measurements into summaries and verdicts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Summary:
-    """All repeats of one model on one set; None where every repeat failed or nothing could be measured."""
+    """All repeats of one model on one data set; None if every repeat failed or nothing could be measured."""
 
     repeats: int
     failures: int
@@ -23,7 +23,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Goal:
-    """What `ours` must reach: a factor over the rival; for accuracy a value or a distance from the rival."""
+    """The goal for `ours`: a factor over the rival; for accuracy, a value or a difference from the rival."""
 
     set_name: str
     measure: str  # fit, predict, memory or accuracy
@@ -96,7 +96,7 @@ def _summary(group: list[dict[str, Any]]) -> Summary:
 
 
 def ratio(measure: str, rival: Summary | None, ours: Summary | None) -> float | None:
-    """How many times the rival's seconds or bytes are ours."""
+    """The rival's seconds or bytes divided by ours."""
     theirs, own = (getattr(s, _FIELDS[measure], None) for s in (rival, ours))
     if theirs is None or own is None or own <= 0:
         return None

@@ -1,10 +1,10 @@
-"""Made-up 8-bit imagery of any size: nine bands, alone or as 3x3 patches (81 features), nine unequal classes.
+"""Generated 8-bit imagery of any size: nine bands, or 3x3 patches of them (81 features), nine unequal classes.
 
-Every pixel is a function of its place and the seed, so any lines can be made without the rest, and come out
-the same whichever lines are made with them. Regions hold parcels with crooked edges, each with a spectrum
-near that of its class; small objects of rarer classes lie in them; light and growth vary smoothly, alike in
-all bands and in each of them; pixels along edges are mixed; there is noise. Labels are wrong as those of
-a map are: whole parcels that have changed since, and single pixels.
+Every pixel is a function of its position and the seed, so any lines can be generated independently. Regions
+contain parcels with irregular edges, each with a spectrum near that of its class, and small objects of rarer
+classes; light and growth vary smoothly, in all bands together and in each of them; pixels along edges are
+mixed; there is noise. Labels have errors like those of a map: whole parcels that have changed since, and
+single pixels.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _objects(seed: int, y: Whole, width: int) -> tuple[npt.NDArray[np.int32], By
 
 
 def _drawn(lot: Floats, shares: npt.NDArray[np.float64], otherwise: Bytes | None = None) -> Bytes:
-    """The class that a number in [0, 1) stands for; larger numbers leave what there is."""
+    """The class for a number in [0, 1); larger numbers keep the existing class."""
     drawn = np.searchsorted(np.cumsum(shares / shares.sum())[:-1], lot, side="right").astype(np.uint8)
     return drawn if otherwise is None else np.where(lot < 1, drawn, otherwise)
 
@@ -134,7 +134,7 @@ def _class_spectra(seed: int) -> Floats:
 
 
 def _random_bytes(seed: int, y: Whole, width: int) -> Bytes:
-    """Of shape (bytes of a pixel, lines, width). A counter is set to the line: any line can be had."""
+    """Random bytes of shape (bytes of a pixel, lines, width); lines are independent of each other."""
     out = np.empty((_BYTES, len(y), width), dtype=np.uint8)
     words = -(-_BYTES * width // 8)
     for i, line in enumerate(y.tolist()):
@@ -145,7 +145,7 @@ def _random_bytes(seed: int, y: Whole, width: int) -> Bytes:
 
 
 def _normal_table() -> Floats:
-    """The noise that each byte stands for: 256 evenly likely values of a normal distribution."""
+    """The noise for each byte: 256 equally likely values of a normal distribution."""
     from statistics import NormalDist
 
     return np.array([NormalDist(0, _NOISE).inv_cdf((byte + 0.5) / 256) for byte in range(256)], np.float32)
@@ -192,7 +192,7 @@ def _image(first: int, n: int, seed: int, width: int) -> tuple[Bytes, Bytes]:
 
 
 def truth(first: int, n: int, seed: int = 0, width: int = WIDTH) -> Bytes:
-    """The class that each pixel of `n` lines really has."""
+    """The true class of each pixel of `n` lines."""
     ground = _ground(seed, np.arange(first, first + n), width)
     return ground.classes.take(ground.what).reshape(-1)
 
@@ -219,7 +219,7 @@ def for_testing(first: int, n: int, share: float, seed: int = 0, width: int = WI
 
 
 def write_parquet(directory: Path, n_rows: int, seed: int = 0, lines_per_file: int = 250) -> None:
-    """Parquet files of a million rows each, unless they are there already."""
+    """Write Parquet files of a million rows each, unless they exist."""
     directory.mkdir(parents=True, exist_ok=True)
     n_lines = -(-n_rows // WIDTH)
     for first in range(0, n_lines, lines_per_file):
@@ -229,7 +229,7 @@ def write_parquet(directory: Path, n_rows: int, seed: int = 0, lines_per_file: i
 
 
 def write_rows(path: Path, x: npt.NDArray[np.generic], y: npt.NDArray[np.generic]) -> None:
-    """One Parquet file, which has its name when it is whole."""
+    """Write one Parquet file, which gets its name when it is complete."""
     columns = [pa.array(np.ascontiguousarray(column)) for column in x.T] + [pa.array(y)]
     names = FEATURES if x.shape[1] == N_FEATURES else [f"x{i}" for i in range(x.shape[1])]
     temporary = path.with_suffix(".new")

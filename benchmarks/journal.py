@@ -1,4 +1,4 @@
-"""Finished runs as lines of JSON: what is in the file is not run again."""
+"""Finished runs as lines of JSON: runs in the file are not repeated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Run = dict[str, Any]
 
 
 class Journal:
-    """The runs of one benchmark. A run is known by its parameters; `fresh` forgets all."""
+    """The runs of one benchmark. A run is identified by its parameters; `fresh` deletes all."""
 
     def __init__(self, path: Path, fresh: bool = False) -> None:
         self._path = path
@@ -33,7 +33,7 @@ class Journal:
         return self._done[key]["results"]
 
     def _read(self) -> list[Run]:
-        """A last line that an interruption cut short is no finished run."""
+        """Read the runs; a last line that was truncated by an interruption is ignored."""
         if not self._path.exists():
             return []
         text = self._path.read_text()

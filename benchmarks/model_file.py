@@ -1,9 +1,9 @@
-"""The forest as a file: bytes a node, opening a large one, predicting with less memory than it has, one row.
+"""Model files: bytes per node, opening a large file, predicting with less memory than its size, a single row.
 
     python benchmarks/model_file.py --data DIR            a model of 1 GB; some minutes
     python benchmarks/model_file.py --rows 20000 --size 20000000
 
-Speed of prediction against rivals is in compare.py.
+compare.py measures the speed of prediction against other libraries.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def parse() -> argparse.Namespace:
 
 
 def small_model(split: Split, folder: Path) -> Figures:
-    """Size and latency beside scikit-learn's, which gets the number of jobs that is fastest for one row."""
+    """Size and latency compared with scikit-learn, with the number of jobs that is fastest for one row."""
     ours = RandomForestClassifier(TREES, n_jobs=-1, random_state=0).fit(split.x_train, split.y_train)
     rival = ScikitLearn(TREES, n_jobs=-1, random_state=0).fit(split.x_train, split.y_train)
     rival.set_params(n_jobs=1)
@@ -102,7 +102,7 @@ def in_turns(calls: list[Callable[[], Any]]) -> list[float]:
 
 
 def large_model(split: Split, folder: Path, size: int, repeats: int) -> dict[str, Any]:
-    """As many trees as make a model of that size; its processes take turns."""
+    """Fit as many trees as give a model of that size; its processes alternate."""
     path, rows = folder / "large.og", folder / "rows.npy"
     np.save(rows, split.x_test)
     trees = TREES

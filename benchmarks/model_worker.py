@@ -1,4 +1,4 @@
-"""What a process does with a saved forest: python model_worker.py PARAMETERS prints one line of JSON.
+"""Uses a saved forest: python model_worker.py PARAMETERS prints one line of JSON.
 
 PARAMETERS is JSON: `model` and `rows` (a .npy file), and `what`: `open` times loading and a first prediction
 of one row, `predict` times all rows under `memory_limit`.

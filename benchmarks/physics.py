@@ -1,9 +1,9 @@
-"""The paper's two sets of particle collisions, susy and higgs: real if their files are there, else stand-ins.
+"""The paper's two sets of particle collisions, susy and higgs: real if their files exist, else stand-ins.
 
 The real ones are SUSY.csv.gz and HIGGS.csv.gz as UCI ships them: no header, the label first, as many rows as
 here, of which the last are for testing. A stand-in has the shape of its set and what makes it hard: momenta
 with long tails, angles that tell nothing alone, quantities derived from them that tell more, and two classes
-that overlap so much that no model can tell them apart beyond about 79 (susy) and 76 % (higgs). It is no
+that overlap so much that no model can be more accurate than about 79 (susy) and 76 % (higgs). It is not
 physics, and its accuracies say nothing about the real set.
 """
 
@@ -47,7 +47,7 @@ class Collisions:
         return "stand-in" if self.file(data) is None else "UCI"
 
     def load(self, data: Path | None, rows: int, test_rows: int) -> Split:
-        """As many training and test rows as asked for, or as there are; float32, labels 0 and 1."""
+        """Load the requested number of training and test rows, or all; float32, labels 0 and 1."""
         path = self.file(data)
         if path is None:
             x, y = self._made(rows + test_rows)
@@ -74,7 +74,7 @@ class Collisions:
         return x, y
 
     def _made(self, rows: int) -> tuple[FloatArray, LabelArray]:
-        """In chunks with generators of their own: fewer rows are the first of more."""
+        """Generate rows in chunks with separate generators: fewer rows are a prefix of more."""
         x = np.empty((rows, self.features), dtype=np.float32)
         y = np.empty(rows, dtype=np.int64)
         for number, first in enumerate(range(0, rows, _CHUNK)):

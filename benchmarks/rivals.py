@@ -1,9 +1,9 @@
 """The models of the comparison, each behind the same three steps: prepare, fit, predict.
 
 All grow 24 trees on all cores with their library's default parameters, except that trees are grown fully and
-a split tries the square root of the number of features wherever the library lets us say so; `note` tells what
-it does not let us say. `prepare` turns arrays into what a library wants and is never timed, in favour of
-rivals that cannot take arrays.
+a split tries the square root of the number of features wherever the library allows it; `note` says what it
+does not allow. `prepare` converts arrays to the input of a library and is never timed, in favour of libraries
+that do not take arrays.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Model:
         return self._estimator.predict(data[0])
 
     def labels(self, predicted: Any) -> np.ndarray:
-        """Not timed: the labels 0, 1, ... behind a prediction."""
+        """The labels 0, 1, ... of a prediction; not timed."""
         return np.asarray(predicted)
 
     def close(self) -> None:
@@ -129,7 +129,7 @@ class Rival:
         return self.sets is None or set_name in self.sets
 
     def missing(self) -> str | None:
-        """What would have to be installed first."""
+        """What must be installed first."""
         if self.program is not None and shutil.which(self.program) is None:
             return self.program
         if self.module == "ranger":
@@ -225,7 +225,7 @@ def _h2o(max_depth: int, seed: int, shape: tuple[int, int]) -> Any:
 
 
 def _java_heap() -> dict[str, str]:
-    """Most of what this process may take, if that is limited; else Java takes a quarter of the machine."""
+    """Most of the memory limit of this process, if any; by default Java takes a quarter of the machine."""
     limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
     return {} if limit == resource.RLIM_INFINITY else {"max_mem_size": f"{limit * 17 // 20 >> 20}M"}
 
@@ -275,7 +275,7 @@ RIVALS: dict[str, Rival] = {
 
 
 def installed(wanted: Iterable[str], say: Callable[[str], Any]) -> list[str]:
-    """The models of these that can run here; `say` is told what the others lack."""
+    """Those models that can run here; `say` is called with what the others lack."""
     found = []
     for name in wanted:
         missing = RIVALS[name].missing()

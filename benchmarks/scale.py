@@ -1,10 +1,10 @@
-"""Beyond memory: made-up imagery in Parquet, under a memory limit, on disk.
+"""Beyond memory: generated imagery in Parquet, under a memory limit, on disk.
 
     python benchmarks/scale.py            40 million rows of 81 features; an hour or less, 20 GB of disk
     python benchmarks/scale.py --quick    4 million rows
 
-Each fit runs in a process of its own, from start to saved model. Finished runs are kept in
-results/scale.jsonl and not run again, unless --fresh.
+Each fit runs in its own process, from start to saved model. Finished runs are kept in results/scale.jsonl and
+not repeated, unless with --fresh.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def forget(file: str) -> None:
 
 
 def limited_fit(files: list[str], work: Path) -> Run:
-    """With a checkpoint, so that all that is written has reached the disk."""
+    """With a checkpoint, so that everything written has reached the disk."""
     checkpoint = work / "checkpoint"
     shutil.rmtree(checkpoint, ignore_errors=True)
     fit = TREES | {"memory_limit": LIMIT, "store": "disk", "checkpoint_dir": str(checkpoint), "verbose": 1}

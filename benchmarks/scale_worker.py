@@ -1,4 +1,4 @@
-"""One fit from files in a process of its own: python scale_worker.py PARAMETERS prints one line of JSON.
+"""Runs one fit from files: python scale_worker.py PARAMETERS prints one line of JSON.
 
 PARAMETERS is JSON: `files`, `model` (where to save), `fit` (parameters of the forest), and `who`: ours or
 scikit-learn, which gets no more memory than `limit` bytes.

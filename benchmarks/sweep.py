@@ -1,8 +1,8 @@
 """The sweep behind the defaults of bucket_size, balance, top_max_features and top_sample.
 
 On each set, forests with buckets are measured against the ordinary forest (one bucket) with the same seeds.
-Every finished run is a line in results/sweep.jsonl and is not run again; --fresh starts over, which is due
-whenever the growing code has changed. Out come a table per set and the plot of the docs.
+Every finished run is a line in results/sweep.jsonl and is not repeated; --fresh starts over, which is needed
+whenever the growing code has changed. The output is a table per set and the plot of the docs.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def sweep_set(
     journal: Journal,
     console: Console,
 ) -> list[dict[str, Any]]:
-    """Every configuration once for each seed; seeds outside, so that an interrupted sweep has all of them."""
+    """Every configuration once per seed, seed by seed, so that an interrupted sweep has all of them."""
     results = []
     for seed in range(seeds):
         for config in configs:
@@ -130,7 +130,7 @@ def measure(split: Split, config: dict[str, Any], seed: int) -> dict[str, Any]:
 
 
 def warm_up() -> None:
-    """The first fit of a process pays for imports and threads; it would be the ordinary forest's."""
+    """Pay for imports and threads before the first measured fit, which is that of the ordinary forest."""
     x = np.random.default_rng(0).standard_normal((500, 8), dtype=np.float32)
     for config in (ORDINARY, SCIKIT_LEARN):
         make_forest(config, len(x), seed=0).fit(x, x[:, 0] > 0)

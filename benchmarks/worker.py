@@ -1,7 +1,7 @@
-"""One measurement in a process of its own: python worker.py MODEL DIR SEED [BYTES] prints one line of JSON.
+"""Runs one measurement: python worker.py MODEL DIR SEED [BYTES] prints one line of JSON.
 
-DIR holds the arrays as .npy files; BYTES is what the process may take for data. A tiny fit comes first, so
-that nobody's clock counts imports or the start of thread pools.
+DIR contains the arrays as .npy files; BYTES is the memory limit of the process. A tiny fit comes first, so
+that imports and the start of thread pools are not measured.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def main() -> None:
 
 
 def end_early(*_: object) -> None:
-    """Take along the processes started here: h2o's server has a session of its own and would live on."""
+    """End the processes started here, too: h2o's server has its own session and would survive."""
     for child in children():
         os.kill(int(child), signal.SIGKILL)
     sys.exit(1)
 
 
 def children() -> list[str]:
-    """The processes started here, where the system can tell."""
+    """The processes started here, if the system reports them."""
     listed = Path(f"/proc/self/task/{os.getpid()}/children")
     return listed.read_text().split() if listed.exists() else []
 
@@ -87,7 +87,7 @@ def warm_up(model: Model) -> None:
 
 
 def reset_peak_memory(process: str) -> int | None:
-    """Its resident memory now; the peak is counted from here on. None where the system cannot tell."""
+    """The current resident memory, from which the peak is counted; None if the system does not report it."""
     gc.collect()
     try:
         Path(f"/proc/{process}/clear_refs").write_text("5")

@@ -1,7 +1,7 @@
-"""Figure 2: what lambda, the weight of even splits against gain, does to time and accuracy.
+"""Figure 2: the effect of lambda, the weight of even splits against gain, on time and accuracy.
 
-24 trees on covtype: an ordinary forest grown with it throughout, and ours (12 x 2) with it in the top trees
-only, with our top trees and with the paper's. Each fit has a process of its own.
+24 trees on covtype: an ordinary forest that uses it in all trees, and ours (12 x 2) that uses it in top trees
+only, with our settings of top trees and with the paper's. Each fit has its own process.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def measure_all(runner: Runner, name: str, split: Split) -> Runs:
-    """Forests take turns, so that a slow minute of the machine hits all of them."""
+    """Forests alternate, so that a slow phase of the machine affects all of them."""
     options = runner.options
     n = len(split.x_train)
     sizes = options.of_size(full=(n // 4, n // 2, n), quick=(n // 4,), tiny=(n,))

@@ -1,10 +1,10 @@
-"""Big data, the paper's fifth figure: made-up imagery of up to 50 million rows x 81 on disk, 12 trees.
+"""Big data, the paper's fifth figure: generated imagery of up to 50 million rows x 81 on disk, 12 trees.
 
     python benchmarks/experiments/big_data.py [--data DIR]
 
 Ours as in the paper (3 top trees x 4, lambda 1, its sizes of sample and buckets) and with our defaults
-(12 x 1), both with the disk store, against the baseline `subsets` and against scikit-learn, as far as it goes
-with so much memory and time; with the fewest rows also against our own forest in one bucket. 5 % of the
+(12 x 1), both with the disk store, against the baseline `subsets` and against scikit-learn, as far as memory
+and time allow; with the fewest rows also against our own forest in one bucket. 5 % of the
 pixels, drawn at random, are for testing. With DIR also the real scene gewata_landsat7.npz, split by blocks of
 pixels. The full size takes 35 GB of disk.
 """
@@ -56,7 +56,7 @@ class Plan:
     bucket_size: int | None
 
     def fit(self, model: str, rows: int, seed: int, work: Path) -> Run:
-        """What a model is told."""
+        """The parameters of a model."""
         every = {"n_estimators": TREES, "n_jobs": -1, "random_state": seed}
         if model == "scikit-learn":
             return every

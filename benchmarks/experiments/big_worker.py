@@ -1,4 +1,4 @@
-"""One fit from Parquet files in a process of its own: python big_worker.py PARAMETERS prints a line of JSON.
+"""Runs one fit from Parquet files: python big_worker.py PARAMETERS prints a line of JSON.
 
 PARAMETERS is JSON: `train` and `test` (files with a column `label`), `forest` (the name of an estimator of
 oldgrowth, or scikit-learn), `fit` (its parameters), and for scikit-learn `limit`, the bytes it may have for

@@ -2,10 +2,9 @@
 
     python benchmarks/experiments/billion.py
 
-Pixels of nine 8-bit bands are made on the fly, in each of the two passes over them; 1 top tree x 4,
-balance 1, at most 4 GB of memory. How fast they are made is measured apart. A run that is interrupted, even
-killed, goes on where it was when this is called again. A size for which the disk has no room is left out, and
-said to be.
+Pixels of nine 8-bit bands are generated on the fly in each of the two passes; 1 top tree x 4, balance 1, at
+most 4 GB of memory. The speed of generating is measured separately. An interrupted or killed run is resumed
+when the script is called again. A size for which the disk is too small is skipped with a message.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class NoRoomError(Exception):
 
 
 def with_room(rows: int, work: Path, measure: Callable[[], Run]) -> Run:
-    """Look at the disk first; what an interrupted run left there will be used again."""
+    """Check the free disk space first; files of an interrupted run will be reused."""
     work.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(work).free + on_disk(work)
     needed = rows * BYTES_PER_ROW
@@ -81,7 +80,7 @@ def with_room(rows: int, work: Path, measure: Callable[[], Run]) -> Run:
 
 
 def on_disk(work: Path) -> int:
-    """Bytes that files there take now; they come and go meanwhile."""
+    """The current size of all files there, which may change meanwhile."""
     total = 0
     for path in work.rglob("*"):
         try:
@@ -125,7 +124,7 @@ class Attempts:
         self._keep()
 
     def in_all(self, stages: list[Run]) -> Run:
-        """With what the last, finished attempt reports of its stages."""
+        """The totals, including the stages of the last, finished attempt."""
         seconds = {stage["name"]: stage["seconds"] for stage in stages}
         for attempt in self.earlier:
             for name, spent in attempt["seconds"].items():
@@ -135,7 +134,7 @@ class Attempts:
 
 
 def measured_fit(rows: int, bucket_size: int | str, work: Path) -> Run:
-    """A fit in a process of its own, which is listened to: for its stages, and for a look at the disk."""
+    """A fit in its own process, whose output is read for its stages, and to check the disk."""
     directory = work / str(rows)
     directory.mkdir(parents=True, exist_ok=True)
     fit = {"n_estimators": TREES, "trees_per_top": TREES, "balance": 1.0, "bucket_size": bucket_size}

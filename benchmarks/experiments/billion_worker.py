@@ -1,6 +1,6 @@
-"""One fit on rows that are made on the fly: python billion_worker.py PARAMETERS prints one line of JSON.
+"""Runs one fit on rows generated on the fly: python billion_worker.py PARAMETERS prints one line of JSON.
 
-PARAMETERS is JSON: `rows`, pixels of nine 8-bit bands; `what`: `generate` times making them, alone, on one
+PARAMETERS is JSON: `rows`, pixels of nine 8-bit bands; `what`: `generate` measures generating them on one
 core, `fit` fits a forest to them with the parameters `fit` and tests it on pixels of later lines.
 """
 
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def batches_of(rows: int) -> Callable[[], Iterator[tuple[Bytes, Bytes]]]:
-    """The first so many pixels, in batches, the same each time."""
+    """The first `n` pixels, in batches, the same each time."""
 
     def batches() -> Iterator[tuple[Bytes, Bytes]]:
         for first in range(0, -(-rows // WIDTH), LINES):
@@ -43,7 +43,7 @@ def batches_of(rows: int) -> Callable[[], Iterator[tuple[Bytes, Bytes]]]:
 
 
 def generate(wanted: dict[str, Any]) -> dict[str, Any]:
-    """In seconds of a core, so that it does not count what else the machine does."""
+    """In CPU seconds, so that other processes do not matter."""
     started = time.process_time()
     rows = sum(len(y) for _, y in batches_of(wanted["rows"])())
     return {"rows": rows, "seconds": time.process_time() - started}

@@ -1,7 +1,7 @@
-"""One forest in a process of its own: python forest_worker.py DIR ROWS SEED PARAMETERS prints a line of JSON.
+"""Measures one forest: python forest_worker.py DIR ROWS SEED PARAMETERS prints a line of JSON.
 
-DIR holds the arrays as .npy files, PARAMETERS (JSON) are those of the estimator. What is measured is what
-worker.py measures of a rival: seconds of fit and predict, accuracy, memory of fit.
+DIR holds the arrays as .npy files, PARAMETERS (JSON) are those of the estimator. It measures the same as
+worker.py: seconds of fit and predict, accuracy, memory of fit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from worker import measure
 
 
 def measured_apart(folder: Path, rows: int, seed: int, parameters: dict[str, Any]) -> dict[str, Any]:
-    """What a new process measures."""
+    """The measurements of a new process."""
     command = [sys.executable, __file__, str(folder), str(rows), str(seed), json.dumps(parameters)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -1,10 +1,10 @@
-"""Figure 7: whether rare classes are found, as they fall to a handful of training rows.
+"""Figure 7: recall of rare classes, down to a handful of training rows.
 
-24 trees of ours, of an ordinary forest, on subsets, and of scikit-learn's forest, whole and cut off at two
-depths. KDD99 has classes of all sizes: each is dealt out to four folds. In the Landsat scene and in made-up
-imagery all classes but the two commonest are thinned out, each to another number of rows in each round. The
-scene is tested on other blocks than it is learned from, the imagery, as in the paper, on pixels drawn at
-random, among whose neighbours may be training rows.
+24 trees of our forest, of an ordinary forest, on subsets, and of scikit-learn's forest, fully grown and with
+two maximum depths. KDD99 has classes of all sizes, distributed over four folds. In the Landsat scene and in
+generated imagery, all classes but the two most frequent ones are thinned, to a different number of rows in
+each round. The scene is tested on other blocks than it is trained on; the imagery, as in the paper, on random
+pixels, whose neighbours may be training rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OURS, SCIKIT_LEARN = "oldgrowth", "scikit-learn"
 
 
 class Known(NamedTuple):
-    """How well a class was found by a forest that saw so many rows of it."""
+    """Recall of a class by a forest trained on a number of its rows."""
 
     rows: int
     recall: float
@@ -96,7 +96,7 @@ def folds(split: Split, seeds: int) -> Rounds:
 
 
 def deal(y: LabelArray, seed: int) -> npt.NDArray[np.int64]:
-    """The fold of each row: every class in turn, so that one of two rows is always left to learn from."""
+    """The fold of each row, assigned class by class, so that one of two rows is always for training."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(y))
     order = order[np.argsort(y[order], kind="stable")]
@@ -121,7 +121,7 @@ def made_up(options: Options, runner: Runner) -> Rounds:
 
 
 def thinned(split: Split, options: Options, seeds: int) -> Rounds:
-    """In each round each class but the two commonest is left with another number of rows."""
+    """In each round, each class but the two most frequent ones keeps a different number of rows."""
     levels = options.of_size(full=(3, 10, 30, 100, 300, 1_000), quick=(3, 30, 300), tiny=(3, 30))
     counts = np.bincount(split.y_train)
     rarer = np.argsort(counts, kind="stable")[:-2]
@@ -135,7 +135,7 @@ def thinned(split: Split, options: Options, seeds: int) -> Rounds:
 
 
 def thin(y: LabelArray, most: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.int64]:
-    """Which rows are kept, when each class may have so many: drawn at random, in their order."""
+    """Which rows are kept if each class has a maximum: drawn at random, in their order."""
     order = np.random.default_rng(seed).permutation(len(y))
     return np.sort(np.concatenate([order[y[order] == k][: most[k]] for k in range(len(most))]))
 
@@ -168,7 +168,7 @@ def find(make: Callable[[], Any], split: Split) -> Run:
 
 
 def by_band(runs: list[Run]) -> dict[int, list[Known]]:
-    """What is known of classes with so many training rows or more, up to the next band."""
+    """The results of classes by bands of their number of training rows."""
     bands: dict[int, list[Known]] = {band: [] for band in BANDS}
     for run in runs:
         for rows, tested, hits in zip(run["rows"], run["tested"], run["hits"], strict=True):

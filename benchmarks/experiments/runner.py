@@ -1,8 +1,8 @@
-"""What the experiments share: their options, a journal of finished runs, tables and plots.
+"""Shared by the experiments: options, a journal of finished runs, tables and plots.
 
-An experiment is a script with `main(arguments)`: it makes a Runner, asks it for runs, and shows what came
-out. A finished run is in the journal and not run again, so that an experiment can be interrupted at any time,
-and its tables and plots are made from the journal alone.
+An experiment is a script with `main(arguments)`: it creates a Runner, requests runs, and shows the results. A
+finished run is in the journal and not repeated, so that an experiment can be interrupted at any time, and its
+tables and plots depend only on the journal.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Options:
     fresh: bool
 
     def of_size(self, **by_size: Any) -> Any:
-        """What a size asks for: of_size(full=..., quick=..., tiny=...)."""
+        """The value for the chosen size: of_size(full=..., quick=..., tiny=...)."""
         return by_size[self.size]
 
 
 def parse(doc: str, arguments: list[str] | None = None) -> Options:
-    """From the command line if nothing is given; a script that is told to end then ends its worker, too."""
+    """Parse the options, by default of the command line; a terminated script then ends its worker."""
     if arguments is None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -59,7 +59,7 @@ def parse(doc: str, arguments: list[str] | None = None) -> Options:
 
 
 class Runner:
-    """The runs of one experiment, `name`.jsonl, and what is shown of them: `name`.md, results-`name`.png."""
+    """The runs of one experiment, `name`.jsonl, and its output: `name`.md, results-`name`.png."""
 
     def __init__(self, name: str, options: Options) -> None:
         self.options = options
@@ -69,7 +69,7 @@ class Runner:
         self._page: list[str] = []
 
     def run(self, measure: Callable[[], Run], **parameters: Any) -> Run:
-        """The results of a run; it is known by its parameters."""
+        """The results of a run, which is identified by its parameters."""
         words = ", ".join(f"{name} {value}" for name, value in parameters.items())
         self.console.print(f"{self._name}: {words}", style="dim")
         return self._journal.run(parameters, measure)

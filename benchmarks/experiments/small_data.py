@@ -5,8 +5,8 @@
 covtype is the real set (covtype.parquet in DIR). susy and higgs are the real sets if SUSY.csv.gz and
 HIGGS.csv.gz are in DIR, else stand-ins of their shape (see physics.py). Our forest (by default, in one
 bucket, and with ydf's rules for splits), the baseline `subsets` and all rivals that are installed grow 24
-trees, each in a process of its own, which may take so much memory and time; a model that needs more is shown
-as such, and not tried with more rows.
+trees, each in its own process with limits on memory and time; a model that exceeds them is reported, and not
+tried with more rows.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MEASURES = (("fit_seconds", "seconds to fit"), ("accuracy", "accuracy"), ("memor
 
 @dataclass(frozen=True)
 class Study:
-    """A set, and the numbers of rows it is tried with."""
+    """A data set, and the numbers of rows to measure."""
 
     name: str
     source: str
@@ -105,7 +105,7 @@ def collision_study(collisions: Collisions, options: Options, sizes: tuple[int, 
 
 @contextmanager
 def arrays_on_disk(study: Study, output: Path) -> Iterator[Callable[[int], Path]]:
-    """A folder with the first so many training rows, and all test rows, made when a run asks for it."""
+    """A folder with the first `n` training rows and all test rows, written when a run needs it."""
     with tempfile.TemporaryDirectory(prefix=f"{study.name}-", dir=output) as directory:
         whole = Path(directory, "whole")
 

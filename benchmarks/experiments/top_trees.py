@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def grow(lines: int, bucket_size: int | str, tops: str, balance: float) -> RandomForestClassifier:
-    """One bottom tree on each top tree: they are not looked at."""
+    """With one bottom tree per top tree, as they are not used."""
     x, y = imagery.lines(0, lines)
     settings = top_settings(tops, len(x))
     model = RandomForestClassifier(
@@ -85,7 +85,7 @@ def show(runner: Runner, runs: dict[tuple[str, int], Run]) -> None:
 
 
 def draw(options: Options, lines: int, bucket_size: int | str) -> Figure:
-    """One tree above the other. A forest that is in the journal but no longer on disk is grown again."""
+    """Draw one tree above the other. A forest that is in the journal but not on disk is grown again."""
     figure = Figure(figsize=(13, 9), layout="constrained")
     for balance, ax in zip(BALANCES, figure.subplots(len(BALANCES), 1), strict=True):
         path = model_path(options, balance)
@@ -97,7 +97,7 @@ def draw(options: Options, lines: int, bucket_size: int | str) -> Figure:
 
 
 def draw_small(n_rows: int, path: Path) -> None:
-    """The README's picture: few buckets, because so it can be read."""
+    """Draw the README's picture, with few buckets so that it is readable."""
     x, y = make_classification(n_rows, 20, n_informative=8, n_classes=4, random_state=0)
     figure = Figure(figsize=(13, 4.6), layout="constrained")
     for balance, ax in zip(BALANCES, figure.subplots(1, 2, width_ratios=[3, 2]), strict=True):

@@ -49,7 +49,7 @@ def forests(options: Options) -> list[Forest]:
 
 
 def measure_all(runner: Runner, name: str, split: Split) -> Accuracies:
-    """Seeds outside, so that an experiment that was interrupted has all forests."""
+    """The outer loop is over seeds, so that an interrupted experiment has all forests."""
     options = runner.options
     n = len(split.x_train)
     sizes = options.of_size(full=(50_000, 100_000, 200_000, 300_000, n), quick=(50_000, 150_000), tiny=(n,))

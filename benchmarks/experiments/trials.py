@@ -1,4 +1,4 @@
-"""Models that take turns at the same rows, at more and more of them, each fit in a process with limits."""
+"""Models that alternate on the same rows, with increasing sizes, each fit in a process with limits."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "annot allocate", "nable to allocat
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds of a run, and up to how many seconds and rows a fit is done with other seeds; the yardstick,
-    with whose seeds others are compared, always is. Memory of a run in bytes, as the paper's machine has."""
+    """Maximum seconds of a run, and seconds and rows up to which a fit is repeated with other seeds; the
+    reference, with which others are compared, always is. Maximum memory of a run in bytes, as of the paper's machine."""
 
     seconds: float
     repeated_seconds: float
@@ -35,8 +35,8 @@ def take_turns(
     limits: Limits,
     fit: Callable[[int, str, int], Run],
 ) -> Results:
-    """Models take turns, so that a slow minute of the machine hits all of them. Smaller sizes first: a model
-    that fails is not tried with more rows, nor one that would be too slow if its time grew as its rows do."""
+    """Models alternate, so that a slow phase of the machine affects all. Smaller sizes come first: a model
+    that fails is not tried with more rows, nor one that would be too slow if its time grew linearly."""
     results: Results = {}
     latest: dict[str, tuple[int, float]] = {}  # rows and seconds
     failed: set[str] = set()
@@ -63,7 +63,7 @@ def _repeated(model: str, done: list[Run], rows: int, limits: Limits) -> bool:
 
 
 def measured_within(command: list[str], seconds: float, memory: int) -> Run:
-    """What a worker prints, a line of JSON, or why it `failed`; it holds itself to its memory."""
+    """The JSON that a worker prints, or why it `failed`; the worker limits its own memory."""
     code, output, errors = run_to_the_end(command, seconds)
     if code is None:
         return {"failed": f"over {seconds:g} s"}
@@ -74,7 +74,7 @@ def measured_within(command: list[str], seconds: float, memory: int) -> Run:
 
 
 def _reason(code: int, errors: str, memory: int) -> str:
-    """Why a worker ended early, in a few words; a process that the system kills had no memory left."""
+    """Why a worker ended early; a process that the system kills ran out of memory."""
     if code == -9 or any(words in errors for words in OUT_OF_MEMORY):
         return f"out of memory ({human_bytes(memory)})"
     return f"exit code {code}: {(errors.strip().splitlines() or ['no message'])[-1][:200]}"

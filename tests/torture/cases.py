@@ -1,4 +1,4 @@
-"""Fits that meet every path of the disk store, each small enough to be killed and taken up many times."""
+"""Fits that cover every path of the disk store, each small enough to be killed and resumed many times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damages every file of checkpoints, takes them up, and looks at what comes out.
+"""Damages every file of checkpoints, resumes the fits, and checks the results.
 
     python tests/torture/damage.py --forgeries 300
 

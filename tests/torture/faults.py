@@ -1,4 +1,4 @@
-"""Fails every file call of fits, saves, loads and commands, one at a time, and looks at what comes of it.
+"""Lets every file operation of fits, saves, loads and commands fail in turn, and checks the results.
 
     python tests/torture/faults.py --every 1
 
@@ -186,7 +186,7 @@ class Torture:
         return ""
 
     def _afterwards(self, scenario: Scenario, folder: Path, fault: Fault, expected: str) -> str:
-        """Without faults, it must be possible again: a checkpoint goes on, an old file is whole."""
+        """Without faults, it must work again: a checkpoint is resumed, an old file is intact."""
         again = in_child(lambda: attempt(scenario, folder, NONE))
         if again.get("outcome") != expected:
             return f"afterwards: {again}"

@@ -115,7 +115,7 @@ class checkpointed_fit(Scenario):
 
 
 class resumed_fit(checkpointed_fit):
-    """Goes on with a fit that ended when all trees were grown."""
+    """Resumes a fit that ended when all trees were grown."""
 
     def prepare(self, folder: Path, in_child: InChild) -> None:
         kept = folder.parent / "kept"

@@ -1,8 +1,8 @@
-"""Model files made to mislead: words of a valid file changed, and every checksum of the file right again.
+"""Forged model files: words of a valid file are changed, and all checksums are valid.
 
     python tests/torture/fuzz_model.py --mutations 20000
 
-Each must be refused with an error that says so, or be a forest: no crash, no second spent, no memory taken.
+Each must be refused with a clear error, or be a forest: without a crash, within a second, with little memory.
 The trees themselves are mutated in C++, under sanitizers: cpp/fuzz/fuzz_forest.cpp.
 """
 

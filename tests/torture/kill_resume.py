@@ -1,4 +1,4 @@
-"""Kills fits with SIGKILL, takes them up and compares every bit of what comes out.
+"""Kills fits with SIGKILL, resumes them and compares every bit of the results.
 
     python tests/torture/kill_resume.py --kills 50
 

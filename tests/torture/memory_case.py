@@ -1,6 +1,6 @@
-"""One fit in a process of its own: what it took at most, or what it said when it was refused.
+"""Runs one fit: its peak memory, or its message if it was refused.
 
-Reads a case as JSON from its first argument and prints what came of it as JSON. With `"unchecked": true` no
+Reads a case as JSON from its first argument and prints the result as JSON. With `"unchecked": true` no
 limit is refused, which tells whether a refusal was right.
 """
 

@@ -1,4 +1,4 @@
-"""Cuts the power of fits, takes them up and compares every bit of what comes out.
+"""Simulates power cuts during fits, resumes them and compares every bit of the results.
 
     python tests/torture/power_cut.py --cuts 100
 
