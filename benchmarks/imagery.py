@@ -1,4 +1,4 @@
-"""Generated 8-bit imagery of any size: nine bands, or 3x3 patches of them (81 features), nine unequal classes.
+"""Generated 8-bit imagery of any size: nine bands, or 3x3 patches (81 features), nine unequal classes.
 
 Every pixel is a function of its position and the seed, so any lines can be generated independently. Regions
 contain parcels with irregular edges, each with a spectrum near that of its class, and small objects of rarer

@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def batches_of(rows: int) -> Callable[[], Iterator[tuple[Bytes, Bytes]]]:
-    """The first `n` pixels, in batches, the same each time."""
+    """The first `rows` pixels, in batches, the same each time."""
 
     def batches() -> Iterator[tuple[Bytes, Bytes]]:
         for first in range(0, -(-rows // WIDTH), LINES):
