@@ -16,7 +16,7 @@ OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "annot allocate", "nable to allocat
 @dataclass(frozen=True)
 class Limits:
     """Maximum seconds of a run, and seconds and rows up to which a fit is repeated with other seeds; the
-    reference, with which others are compared, always is. Maximum bytes of a run, as of the paper's machine."""
+    reference, with which others are compared, always is. Maximum bytes of a run, those of the paper."""
 
     seconds: float
     repeated_seconds: float
