@@ -1,7 +1,7 @@
-"""Pictures of a fitted forest: a top tree, bucket sizes, importances, confusions.
+"""Plots of a fitted forest: a top tree, bucket sizes, importances, confusions.
 
-Each function draws on matplotlib axes, its own or given ones, and returns them. Needs matplotlib, the extra
-`plot`; importing this module does not.
+Each function draws on given or new matplotlib axes and returns them. Needs matplotlib (the extra `plot`),
+which is imported when it is used.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from .reporting.report import KEPT_BUCKETS, quantiles_of_buckets
 
 _LEAF, _OVER, _BAR = "#3f8f55", "#d9822b", "#3f7f93"
 _INK, _FAINT, _LINE = "#222222", "#666666", "#b5b5b5"
-# Up to so many buckets there is room for the number of rows below each, and for what each split asks.
+# Up to so many buckets there is room for the number of rows below each, and for the split of each node.
 _NUMBERED, _EXPLAINED = 16, 8
 _WIDEST = 34.0  # diameter of the largest circle, in points
-_INKED = 0.04  # share of the axes that circles may take even where they overlap
+_INKED = 0.04  # share of the axes that circles may cover even if they overlap
 _ANNOTATED = 12  # classes of a matrix whose cells have numbers
 _NAMED = 40  # classes of a matrix that are named
 
 
 def top_tree(forest: Any, top: int = 0, ax: Any = None) -> Any:
-    """Draw a top tree, its buckets as circles whose area is the number of their rows.
+    """Draw a top tree, with its buckets as circles whose area shows their number of rows.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def top_tree(forest: Any, top: int = 0, ax: Any = None) -> Any:
 
 
 def bucket_sizes(forest: Any, ax: Any = None) -> Any:
-    """Draw how many rows the buckets of all top trees have, with `bucket_size`, the wanted most, as a line.
+    """Draw a histogram of the rows per bucket of all top trees, with `bucket_size` as a line.
 
     Parameters
     ----------
@@ -139,23 +139,23 @@ def importances(forest: Any, n: int = 20, ax: Any = None) -> Any:
     ax.barh(np.arange(len(best)), values[best], height=0.72, color=_BAR)
     ax.set_yticks(np.arange(len(best)), [names[i] for i in best])
     ax.set_ylim(len(best) - 0.4, -0.6)
-    ax.set_xlabel("share in the decrease of impurity", color=_FAINT)
+    ax.set_xlabel("share of the decrease of impurity", color=_FAINT)
     which = f"{len(best)} of {len(values):,} features" if len(best) < len(values) else "all features"
     _finish(ax, f"Importances, {which}", spines=("bottom",))
     return ax
 
 
 def confusion(forest: Any, X: Any, y: Any = None, normalize: bool = True, ax: Any = None) -> Any:
-    """Draw how often rows of each class are taken for each class.
+    """Draw a confusion matrix: how often rows of each class are predicted as each class.
 
     Parameters
     ----------
     forest : estimator
         A classifier, fitted or loaded, or a fitted Pipeline or search that ends in one.
     X : array or data frame of shape (n_samples, n_features), or dataset
-        Rows that the forest has not seen. A dataset has its labels in it, and need not fit memory.
+        Rows that the forest has not seen. A dataset has its labels in it, and need not fit in memory.
     y : array of shape (n_samples,)
-        Their labels. Rows with labels that the forest does not know are left out, and counted below.
+        Their labels. Rows with labels unknown to the forest are left out, and counted below the matrix.
     normalize : bool, default True
         Whether to show shares of the rows of each true class, or numbers of rows.
     ax : matplotlib Axes, optional
@@ -219,7 +219,7 @@ def _rows_by_bucket(forest: Any) -> list[list[int]]:
 
 
 def _limit(forest: Any) -> int:
-    """The wanted most rows of a bucket; 0 without top trees."""
+    """The bucket size; 0 without top trees."""
     return forest.fit_report_.bucket_size if forest.fit_report_.top_trees else 0
 
 
@@ -246,7 +246,7 @@ def _draw_buckets(ax: Any, tree: TreeLayout, rows: npt.NDArray[np.int64], limit:
     x, depth = tree.x[tree.leaves], tree.depth[tree.leaves]
     scale = _largest(ax, x, depth, rows) ** 2 / rows.max()  # square points for each row
     over = rows > limit if limit else np.zeros(len(rows), dtype=bool)
-    many = len(rows) > 100  # then they overlap: pale, with an edge
+    many = len(rows) > 100  # they overlap: draw them pale, with an edge
     for which, colour in ((~over, _LEAF), (over, _OVER)):
         if which.any():
             ax.scatter(
@@ -267,8 +267,8 @@ def _draw_buckets(ax: Any, tree: TreeLayout, rows: npt.NDArray[np.int64], limit:
 def _largest(
     ax: Any, x: npt.NDArray[np.float64], depth: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
 ) -> float:
-    """The diameter of the largest circle in points: circles of the same depth hardly overlap, unless there
-    are so many that they could not be seen."""
+    """Diameter of the largest circle in points: circles of the same depth hardly overlap, unless they would
+    be too small to see."""
     box = ax.get_window_extent()
     width, height = np.array([box.width, box.height]) * 72 / ax.figure.dpi
     visible = np.sqrt(_INKED * width * height * rows.max() / rows.sum())
@@ -283,7 +283,7 @@ def _largest(
 
 
 def _explain_circles(ax: Any, rows: npt.NDArray[np.int64], scale: float, limit: int) -> None:
-    """A key below the tree: how many rows an area is, and what the other colour means."""
+    """A legend below the tree: the rows of some areas, and the meaning of the other colour."""
     from matplotlib.lines import Line2D
 
     def circle(n: float, colour: str, label: str) -> Any:
@@ -324,7 +324,7 @@ def _write_cells(ax: Any, values: npt.NDArray[Any], shares: bool) -> None:
 def _confusion(model: Any, X: Any, y: Any) -> Confusion:
     forest = forest_in(model)
     if not hasattr(forest, "classes_"):
-        raise DataError(f"A confusion matrix is of classes, but a {type(forest).__name__} predicts numbers.")
+        raise DataError(f"A confusion matrix needs classes, but a {type(forest).__name__} predicts numbers.")
     counted = Confusion(forest.classes_)
     if isinstance(X, Dataset):
         refuse_with_a_dataset(y)

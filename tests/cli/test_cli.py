@@ -264,7 +264,7 @@ def test_memory_is_said_as_it_was() -> None:
         return demo_module.memory_sentence(rows * 10**6, 500 * 10**6, peak * 10**6, store)
 
     sizes = "600 MB of 16-bit rows, memory limit 500 MB, peak of the process while training"
-    assert said(600, 423) == f"{sizes} 423 MB: trained on all rows, through the disk."
+    assert said(600, 423) == f"{sizes} 423 MB: trained on all rows, on disk."
     assert said(600, 510) == f"{sizes} 510 MB: the limit was exceeded."
     assert said(20, 300, "memory").endswith("no larger than the limit, and were kept in memory.")
-    assert said(400, 450).endswith("no larger than the limit, and went through the disk all the same.")
+    assert said(400, 450).endswith("no larger than the limit, and were kept on disk all the same.")

@@ -105,7 +105,7 @@ def test_whole_floats_are_classes_even_if_late_ones_decide(
 def test_what_was_chosen_is_said(parquet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done("fit", parquet, *dropping("value"), "-o", tmp_path / "f.og", "--trees", "3")
     out, err = capsys.readouterr()
-    assert "The target value holds numbers: regression, chosen for it." in out
+    assert "The target value holds numbers: regression (chosen automatically)." in out
     assert "Training a RandomForestRegressor on 7 features." in out
     assert f"Forest saved to {tmp_path / 'f.og'}" in out
     assert "oldgrowth: grow: " in err, "progress is shown"
@@ -212,7 +212,7 @@ def test_weights_of_classes_have_the_type_of_the_labels(parquet: Path, tmp_path:
         ([*dropping("label"), "--max-features", "cube"], 2, "got 'cube'"),
         ([*dropping("label"), "--class-weight", "wood=heavy"], 2, "label=weight,label=weight"),
         ([*dropping("number"), "--class-weight", "wood=1"], 1, "--class-weight has a weight for the label"),
-        ([*dropping("label"), "--subset-size", "9"], 2, "--subset-size is not possible here"),
+        ([*dropping("label"), "--subset-size", "9"], 2, "--subset-size cannot be used here"),
         ([*dropping("value"), "--voting", "hard"], 2, "a random-forest for regression does not have it"),
         ([*dropping("label"), "--kind", "oak"], 2, "'oak' is not one of"),
         (["--drop", "id"], 2, "Missing option '--target'"),

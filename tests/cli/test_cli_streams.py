@@ -72,7 +72,7 @@ def test_a_forest_is_fitted_on_standard_input(here: Path, tmp_path: Path) -> Non
     [
         (["fit", "-", "--target", "label", "-o", "-"], b"cannot be written to standard output"),
         (["fit", "-", "--target", "label", "-o", "f.og", "--checkpoint-dir", "c"], b"not standard input"),
-        (["predict", "label.og", "-", "-o", "-", "--json"], b"--json is not possible with -o -"),
+        (["predict", "label.og", "-", "-o", "-", "--json"], b"--json cannot be used with -o -"),
         (["predict", "label.og", "-", "test.csv", "-o", "-"], b"cannot be read together"),
     ],
 )

@@ -189,7 +189,7 @@ def test_sections_that_share_their_bytes_are_refused(path: Path) -> None:
     second, third = 24 + 48, 24 + 96
     page[third + place.start : third + place.stop] = page[second + place.start : second + place.stop]
     path.write_bytes(resealed(page))
-    with pytest.raises(errors.CorruptedModelFileError, match="it lies elsewhere"):
+    with pytest.raises(errors.CorruptedModelFileError, match="its offset is wrong"):
         oldgrowth.load(path)
 
 

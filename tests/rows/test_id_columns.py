@@ -116,9 +116,9 @@ def test_a_forest_without_names_and_a_dataset_with_them(
     with_names = oldgrowth.RandomForestClassifier(2, random_state=0).fit(frame, y)
     data, bare = oldgrowth.open_dataset(frame[["b", "a"]]), oldgrowth.open_dataset(frame.to_numpy())
     for use in (nameless.predict, nameless.predict_proba, nameless.apply):
-        with pytest.warns(FeatureNamesWarning, match=r"has names of features \(b, a\).*fitted without"):
+        with pytest.warns(FeatureNamesWarning, match=r"has feature names \(b, a\).*fitted without"):
             use(data)
-    with pytest.warns(FeatureNamesWarning, match="has no names of features.*fitted with them"):
+    with pytest.warns(FeatureNamesWarning, match="has no feature names.*fitted with them"):
         with_names.predict(bare)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

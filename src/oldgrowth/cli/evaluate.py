@@ -61,7 +61,7 @@ def run_evaluate(
 
 
 def _named(labels: Iterable[Any]) -> str:
-    """The first of some labels."""
+    """The first labels, as in a sentence."""
     some = [repr(label) for label in islice(labels, _MOST_NAMED + 1)]
     return ", ".join(some[:_MOST_NAMED]) + (" and others" if len(some) > _MOST_NAMED else "")
 
@@ -87,7 +87,7 @@ def _show_confusion(confusion: Confusion, console: Console) -> None:
 
 
 def _confused_pairs(confusion: Confusion) -> Table:
-    """A matrix of many classes is not for reading: the pairs that are taken for each other most often."""
+    """The most frequent confusions: a matrix of many classes would be unreadable."""
     has = "the matrix" if confusion.matrix is not None else "more of them"
     shown = table(f"Most frequent confusions (--json has {has})", "label", "taken for", "rows")
     for label, taken_for, rows in confusion.pairs.most_confused(_MOST_COLUMNS):

@@ -1,4 +1,4 @@
-"""`oldgrowth fit`: opens the data, finds out what kind of forest it needs, trains and saves it."""
+"""`oldgrowth fit`: opens the data, chooses the kind of forest, trains and saves it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOOK_ROWS = 1 << 16
 
 @dataclass(frozen=True)
 class Target:
-    """What the target column holds, and the task that follows."""
+    """The kind of values in the target column, and the task."""
 
     holds: str  # "text", "bools", "whole numbers" or "numbers"
     task: str
@@ -33,7 +33,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The forest that was asked for; a task "auto" follows from the target."""
+    """The requested forest; the task "auto" is chosen by the target."""
 
     kind: str
     task: str
@@ -55,21 +55,21 @@ def run_fit(
     if wanted.task == "auto" and target.holds == "whole numbers":
         warn(_taken_for_classes(data), TaskWarning, stacklevel=2)
     if not as_json:
-        chosen = "chosen for it" if wanted.task == "auto" else "as asked for"
+        chosen = "chosen automatically" if wanted.task == "auto" else "as requested"
         console.print(
-            f"The target {data.target} holds {target.holds}: {target.task}, {chosen}.\n"
+            f"The target {data.target} holds {target.holds}: {target.task} ({chosen}).\n"
             f"Training a {type(model).__name__} on {counted(data.n_features, 'feature')}."
         )
-    model._keep_checkpoint = True  # until the forest has its name: saving may fail
+    model._keep_checkpoint = True  # until the forest is saved: that may fail
     model.fit(data)
-    model.set_params(verbose=0).save(output)  # whoever loads it did not ask to see progress
+    model.set_params(verbose=0).save(output)  # a loaded forest is not verbose
     if model.checkpoint_dir is not None:
         _clear(Path(model.checkpoint_dir).expanduser())
     _show(model, data, target, output, as_json, console)
 
 
 def _clear(checkpoint: Path) -> None:
-    """The forest is saved: whatever happens to the checkpoint now is worth a warning, no more."""
+    """Remove the checkpoint. The forest is saved, so a failure is only a warning."""
     try:
         clear_lasting(checkpoint)
     except (SpillDirectoryError, DirectoryInUseError) as error:
@@ -77,10 +77,10 @@ def _clear(checkpoint: Path) -> None:
 
 
 def look_at_target(data: Dataset, task: str) -> Target:
-    """Numbers that are not whole mean regression, all else classification, unless the task is given."""
+    """The target and its task: if "auto", regression for numbers that are not whole, else classification."""
     if data.target is None:
         raise DataError("A forest needs a target: name its column with --target.")
-    # One feature is enough to look at the target; files of columns are then read quickly.
+    # With a single feature, columnar files are read quickly.
     narrow = data if data.feature_names is None else data.select(data.feature_names[:1])
     holds = ""
     for batch in narrow.batches(_LOOK_ROWS):
@@ -97,9 +97,9 @@ def look_at_target(data: Dataset, task: str) -> Target:
 
 def _taken_for_classes(data: Dataset) -> str:
     return (
-        f"the target {data.target!r} holds whole numbers, and each different one is taken for a class: this "
-        "is a classification. If they are counts or amounts, give --task regression; if they are labels, "
-        "--task classification says so and ends this warning."
+        f"the target {data.target!r} holds whole numbers, and each distinct number is taken as a class "
+        "(classification). For counts or amounts use --task regression; for labels, --task classification "
+        "avoids this warning."
     )
 
 
@@ -112,7 +112,7 @@ def _held(y: Any) -> str:
 
 
 def _labelled(weights: dict[str, float], holds: str) -> dict[Any, float]:
-    """Weights by labels of the type that the target has."""
+    """The weights, with labels converted to the type of the target."""
     if holds == "text":
         return dict(weights)
     return {_label(text, holds): weight for text, weight in weights.items()}

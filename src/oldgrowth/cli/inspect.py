@@ -1,4 +1,4 @@
-"""`oldgrowth inspect`: what is in the file of a forest."""
+"""`oldgrowth inspect`: the contents of a model file."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _facts(path: Path, read: Model, model: Any) -> dict[str, Any]:
 
 
 def _buckets_by_rows(report: FitReport) -> list[dict[str, int]] | None:
-    """Buckets of similar numbers of rows; None if only quantiles are known."""
+    """Numbers of buckets by ranges of their rows; None if only quantiles are known."""
     if not report.rows_by_bucket:
         return None
     rows = np.concatenate([np.array(top, dtype=np.int64) for top in report.rows_by_bucket])
@@ -108,14 +108,14 @@ def _show_forest(facts: dict[str, Any], console: Console) -> None:
         shown.add_row("classes", f"{len(classes):,}: {listed}{more}")
     tops = f"on {counted(facts['top_trees'], 'top tree')}" if facts["top_trees"] else "without top trees"
     shown.add_row("trees", f"{facts['trees']:,}, {tops}")
-    shown.add_row("nodes", f"{facts['nodes']:,}, {facts['leaves']:,} of them leaves of trees")
+    shown.add_row("nodes", f"{facts['nodes']:,}, {facts['leaves']:,} of them leaves")
     shown.add_row("depth of trees", f"{depth['min']} to {depth['max']}, median {depth['median']:g}")
     shown.add_row("depth of leaves", f"{leaf['min']} to {leaf['max']}, median {leaf['median']}")
     shown.add_row("buckets", f"{facts['buckets']:,}")
     if rows:
         quantiles = ", ".join(f"{n:,} ({q})" for q, n in rows.items())
-        shown.add_row("rows of buckets", quantiles if facts["buckets"] > 1 else f"{rows['100%']:,}")
-    shown.add_row("size", f"{human_bytes(facts['bytes'])}, {facts['bytes_per_node']:.1f} bytes for each node")
+        shown.add_row("rows per bucket", quantiles if facts["buckets"] > 1 else f"{rows['100%']:,}")
+    shown.add_row("size", f"{human_bytes(facts['bytes'])}, {facts['bytes_per_node']:.1f} bytes per node")
     if facts["oob_score"] is not None:
         shown.add_row("out-of-bag score", f"{facts['oob_score']:.4f}")
     console.print(shown)
@@ -123,7 +123,7 @@ def _show_forest(facts: dict[str, Any], console: Console) -> None:
 
 def _show_parameters(model: Any, facts: dict[str, Any], console: Console) -> None:
     defaults = type(model)().get_params()
-    heads = ("parameter", "value", "default, if it is another")
+    heads = ("parameter", "value", "default, if different")
     shown = SafeTable(*heads, title="Parameters", title_justify="left")
     for name, value in model.get_params().items():
         if name in facts["not_saved"]:
@@ -138,16 +138,16 @@ def _show_parameters(model: Any, facts: dict[str, Any], console: Console) -> Non
 
 
 def _show_training(report: FitReport, console: Console) -> None:
-    shown = facts_table("Training, as a whole")
-    shown.add_row("rows", f"{report.rows:,}, {human_bytes(report.record_bytes)} each in a bucket")
+    shown = facts_table("Training")
+    shown.add_row("rows", f"{report.rows:,}, {human_bytes(report.record_bytes)} each")
     if report.top_trees:
         shown.add_row("bucket size", counted(report.bucket_size, "row"))
-        shown.add_row("sample of a top tree", counted(report.top_sample, "row"))
+        shown.add_row("rows sampled per top tree", counted(report.top_sample, "row"))
         shown.add_row("buckets split again", f"{report.buckets_split:,}")
     rounds = f" in {report.rounds:,} rounds" if report.rounds > 1 else ""
     shown.add_row("store", f"{report.store}{rounds}: {report.store_reason}")
     peak, limit = human_bytes(report.peak_memory), human_bytes(report.memory_limit)
-    shown.add_row("peak memory", f"{peak} of the process, limit {limit}")
+    shown.add_row("peak memory", f"{peak}, limit {limit}")
     console.print(shown)
 
 

@@ -1,4 +1,4 @@
-"""The command `oldgrowth`. Each subcommand reads its options here and does its work in a module of its own.
+"""The command `oldgrowth`. The options of each subcommand are here, its work is in a module of its own.
 
 Exit codes: 0 done, 1 failed (one sentence on standard error), 2 wrong usage, 130 interrupted. SIGTERM and
 SIGHUP end a command as Ctrl-C does, with nothing half-written left; the process then ends by the signal.
@@ -52,9 +52,9 @@ from .parameters import LateOptions, given_parameters, in_options, parameter_opt
 if TYPE_CHECKING:
     from rich.console import Console
 
-# What a command needs beyond its options is imported when it runs: `--help` answers at once.
+# What a command needs beyond its options is imported when it runs, so that `--help` is fast.
 FAILED, INTERRUPTED = 1, 130
-# What these say of parameters is put in terms of options. Others may name columns, which are left alone.
+# The messages of these name parameters, which become options. Others may name columns, which stay.
 _ABOUT_PARAMETERS = (
     CheckpointError,
     DirectoryInUseError,
@@ -62,7 +62,7 @@ _ABOUT_PARAMETERS = (
     ParameterError,
     SpillDirectoryError,
 )
-# A scene of this side already needs some gigabytes of memory to be made, and more of disk.
+# Generating a scene of this size already takes some gigabytes of memory, and more of disk.
 _MAX_SIDE = 5000
 
 
@@ -74,7 +74,7 @@ class State:
 
 
 def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--debug`, to be had before and after the name of a subcommand."""
+    """`--debug`, which may stand before or after the name of a subcommand."""
 
     def remember(context: click.Context, _: click.Parameter, value: bool) -> None:
         state: State = context.ensure_object(State)
@@ -82,7 +82,7 @@ def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
     return click.option(
         "--debug", is_flag=True, is_eager=True, expose_value=False, callback=remember,
-        help="Show the traceback if something fails.",
+        help="Show the traceback of an error.",
     )(command)  # fmt: skip
 
 
@@ -102,18 +102,18 @@ def _console(quiet: bool = False, stderr: bool = False) -> Console:
 
 @cli.command(cls=LateOptions, late=parameter_options, before="format")
 @SOURCES
-@click.option("--target", required=True, metavar="NAME", help="Column with the labels or values to learn.")
+@click.option("--target", required=True, metavar="NAME", help="Column with the labels or values to predict.")
 @FORCE
 @click.option(
     "--output", "-o", type=PATH, required=True, callback=forest_path, help="Where to save the forest."
 )
 @click.option("--features", multiple=True, callback=comma_names, metavar="NAME,...",
-              help="Columns to learn from; may be repeated.  [default: all others]")  # fmt: skip
+              help="Columns to use as features; may be repeated.  [default: all others]")  # fmt: skip
 @click.option("--drop", multiple=True, callback=comma_names, metavar="NAME,...",
-              help="Columns not to learn from, if --features is not given; may be repeated.")  # fmt: skip
+              help="Columns not to use, if --features is not given; may be repeated.")  # fmt: skip
 @click.option("--weight", metavar="NAME", help="Column with the weights of the rows.")
 @click.option("--kind", type=click.Choice(list(KINDS)), default="random-forest", show_default=True,
-              help="subsets is the baseline: each tree sees a random subset of the rows only.")  # fmt: skip
+              help="subsets is the baseline: each tree sees only a random subset of the rows.")  # fmt: skip
 @click.option("--task", type=click.Choice(["auto", *TASKS]), default="auto", show_default=True,
               help="auto: regression if the target holds numbers that are not whole.")  # fmt: skip
 @source_options
@@ -143,7 +143,7 @@ def fit(  # noqa: PLR0913 - click gives each option as a parameter
     parameters = given_parameters(context) | {"verbose": 0 if quiet else 1}
     columns = Columns(target, AllBut(drop) if drop else features, weight)
     if STANDARD.name in sources and parameters.get("checkpoint_dir") is not None:
-        raise click.UsageError("--checkpoint-dir needs a source that can be read again: not standard input.")
+        raise click.UsageError("--checkpoint-dir cannot be used with standard input, which is read once.")
     try:
         with source_of(sources, reading, parameters.get("spill_dir")) as source:
             run_fit(source, columns, output, Wanted(kind, task, parameters), as_json, _console(quiet))
@@ -166,18 +166,18 @@ def prediction_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--output", "-o", type=PATH, required=True, callback=prediction_path,
               help="Where to save the predictions: .parquet, .csv or .npy; - prints CSV.")  # fmt: skip
 @click.option("--keep", multiple=True, callback=comma_names, metavar="NAME,...",
-              help="Columns to write beside the predictions, of CSV as text; may be repeated.")  # fmt: skip
+              help="Columns to copy to the output, as text if from CSV; may be repeated.")  # fmt: skip
 @click.option("--proba", is_flag=True,
-              help="Write the probability of each class too; a .npy file then holds only these.")  # fmt: skip
+              help="Also write the probability of each class; a .npy file then has only these.")  # fmt: skip
 @prediction_options
 def predict(  # noqa: PLR0913 - click gives each option as a parameter
     forest: Path, sources: tuple[str, ...], reading: dict[str, Any], output: Path,
     keep: tuple[str, ...] | None, proba: bool, features: tuple[str, ...] | None, as_json: bool,
     **work: Any,
 ) -> None:  # fmt: skip
-    """Predict the rows of SOURCE with the forest saved in FOREST, in their order.
+    """Predict the rows of SOURCE, in order, with the forest saved in FOREST.
 
-    The columns of the result are those of --keep, prediction, and with --proba probability_<class>.
+    The output has the columns of --keep, prediction, and with --proba probability_<class>.
 
     \b
     oldgrowth predict forest.og scene.parquet -o labels.parquet --keep id
@@ -188,7 +188,7 @@ def predict(  # noqa: PLR0913 - click gives each option as a parameter
     if keep and output.suffix.lower() == ".npy":
         raise click.UsageError("--keep needs an output with columns: .parquet or .csv.")
     if as_json and output == STANDARD:
-        raise click.UsageError("--json is not possible with -o -: both would write to standard output.")
+        raise click.UsageError("--json cannot be used with -o -: both write to standard output.")
     work.pop("force")
     wanted = Wanted(output, keep or (), proba, features)
     console = _console(work["quiet"], stderr=output == STANDARD)
@@ -205,7 +205,7 @@ def evaluate(
     forest: Path, sources: tuple[str, ...], reading: dict[str, Any], target: str,
     features: tuple[str, ...] | None, as_json: bool, **work: Any,
 ) -> None:  # fmt: skip
-    """Compare what the forest saved in FOREST predicts for SOURCE with its target.
+    """Score the predictions of the forest saved in FOREST against the target of SOURCE.
 
     \b
     oldgrowth evaluate forest.og test.parquet --target label
@@ -222,7 +222,7 @@ def evaluate(
 @JSON
 @debug_option
 def inspect(forest: Path, as_json: bool) -> None:
-    """Show what is in the file FOREST: parameters, training, trees, features."""
+    """Show the contents of the file FOREST: parameters, training, trees, features."""
     from .inspect import run_inspect
 
     run_inspect(forest, as_json, _console())
@@ -248,7 +248,7 @@ def _size_option() -> list[click.Parameter]:
 @cli.command(cls=LateOptions, late=_size_option, before="trees")
 @click.option("--trees", type=click.IntRange(min=1), default=8, show_default=True, help="Number of trees.")
 @click.option("--memory-limit", default="660MB", show_default=True, callback=memory_size, metavar="SIZE",
-              help="What the process may take while it trains.")  # fmt: skip
+              help="Maximum memory of the process while it trains.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True,
               help="The same seed gives the same scene and the same forest.")  # fmt: skip
 @click.option("--output", type=click.Path(dir_okay=False, writable=True, path_type=Path),
@@ -256,10 +256,10 @@ def _size_option() -> list[click.Parameter]:
               help="Where to save the picture: .png, .pdf or .svg.")  # fmt: skip
 @debug_option
 def demo(size: int, trees: int, memory_limit: int, seed: int, output: Path) -> None:
-    """Train a forest on made-up imagery that is larger than a memory limit, and draw its map.
+    """Train a forest on generated imagery that is larger than a memory limit, and draw its map.
 
-    The scene has a class that covers less than a thousandth of it. The tables compare how much of each class
-    is found by the forest, which sees all rows, and by trees that only see small random subsets of them.
+    One class covers less than a thousandth of the scene. The tables compare how much of each class is found
+    by the forest, which sees all rows, and by trees that see only small random subsets of them.
     """
     from ..demo.demo import run_demo
 
@@ -270,12 +270,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     state = State()
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a terminal may lack characters that a name has
+        if hasattr(stream, "reconfigure"):  # the terminal may not be able to show all characters
             stream.reconfigure(errors="backslashreplace")
     words = IN_WORDS.set(in_options)
     try:
         with ended_by_signals(), warnings.catch_warnings():
-            warnings.showwarning = _warn  # a sentence, without the line of code it comes from
+            warnings.showwarning = _warn  # a sentence, without the line of code
             return _run(arguments, state)
     finally:
         IN_WORDS.reset(words)
@@ -305,10 +305,10 @@ def _run(arguments: Sequence[str] | None, state: State) -> int:
         ended = isinstance(abort.__context__, Terminated)
         _say(f"{f'ended by {abort.__context__}' if ended else 'interrupted'}.")
         for note in getattr(abort.__context__, "__notes__", []):
-            if "checkpoint_dir=" in note:  # the way on, which a quiet fit has not said
+            if "checkpoint_dir=" in note:  # how to resume, which a quiet fit has not said
                 _say(in_options(note))
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - whatever fails, a person at a terminal wants a sentence
+    except Exception as error:  # noqa: BLE001 - every failure ends in a sentence
         if state.debug:
             traceback.print_exc()
         _say(_sentence(error))
@@ -321,10 +321,10 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, _ABOUT_PARAMETERS):
         return in_options(text)
     if isinstance(error, MemoryError):
-        return f"out of memory: {text or 'choose something smaller'}"
+        return f"out of memory: {text or 'use less data or a smaller forest'}"
     if text and isinstance(error, ValueError | OSError):
         return text
-    # An error of another kind may not explain itself: say what it is.
+    # The message of another error may not be clear without its type.
     kind = type(error).__name__
     return f"{kind}: {text}" if text else f"{kind} (--debug shows where)"
 

@@ -1,4 +1,4 @@
-"""Options and arguments that several subcommands have, and the checks of what they name."""
+"""Options and arguments of several subcommands, and checks of their values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PREDICTION_SUFFIXES = (".parquet", ".csv", ".npy")
 
 
 def check_writable(path: Path, suffixes: tuple[str, ...] = ()) -> Path:
-    """Refuse what cannot be written before any work is done."""
+    """Refuse a path that cannot be written, before any work is done."""
     if suffixes and path.suffix.lower() not in suffixes:
         raise click.BadParameter(f"{str(path)!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}.")
     if not path.parent.is_dir():
@@ -39,7 +39,7 @@ def _check_replaceable(path: Path) -> None:
 
 
 def new_path(suffixes: tuple[str, ...] = ()) -> Callable[[click.Context, click.Parameter, Path], Path]:
-    """A result that took long to make is not replaced by accident."""
+    """The path of a new file; an existing one is replaced only with --force."""
 
     def check(context: click.Context, _: click.Parameter, path: Path) -> Path:
         _check_replaceable(path)
@@ -51,7 +51,7 @@ def new_path(suffixes: tuple[str, ...] = ()) -> Callable[[click.Context, click.P
 
 
 def forest_path(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
-    """Where a forest is saved: a file, which standard output is not."""
+    """Where a forest is saved: not to standard output."""
     if path == STANDARD:
         raise click.BadParameter("a forest cannot be written to standard output: name a file.")
     return new_path()(context, parameter, path)
@@ -63,7 +63,7 @@ def prediction_path(context: click.Context, parameter: click.Parameter, path: Pa
 
 
 def comma_names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Names of columns, given one by one or with commas."""
+    """Names of columns, in several options or separated by commas."""
     return tuple(name.strip() for value in values for name in value.split(",") if name.strip()) or None
 
 
@@ -71,7 +71,7 @@ PATH = click.Path(dir_okay=False, path_type=Path)
 
 
 class _ForestFile(click.Path):
-    """A file that is there: it is mapped, which standard input cannot be."""
+    """An existing file, which is mapped: not standard input."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == str(STANDARD):
@@ -93,7 +93,7 @@ def memory_size(_: click.Context, __: click.Parameter, value: str) -> int:
         raise click.BadParameter(in_options(error.on_command_line)) from error
 
 
-QUIET = click.option("--quiet", "-q", is_flag=True, help="Print errors, warnings and scores only.")
+QUIET = click.option("--quiet", "-q", is_flag=True, help="Print only errors, warnings and scores.")
 FORCE = click.option("--force", is_flag=True, is_eager=True, help="Replace the output if it exists.")
 FEATURES = click.option(
     "--features", multiple=True, callback=comma_names, metavar="NAME,...",
@@ -105,7 +105,7 @@ BATCH_ROWS = click.option(
 )  # fmt: skip
 MEMORY = click.option(
     "--memory-limit", default="auto", callback=memory_size, metavar="SIZE",
-    help="What the whole process may take, as 2GB or a share.  [default: most of what is free]",
+    help="Maximum memory of the process, such as 2GB or 0.5 of all.  [default: 80% of what is free]",
 )  # fmt: skip
 JOBS = click.option(
     "--jobs", "-j", type=int, help="Number of threads; -1 means all cores.  [default: as in training]"
@@ -123,25 +123,32 @@ def column_types(
 
 
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """How files are read. The command gets them as one value, `reading`."""
+    """Options for reading files. The command gets them as one value, `reading`."""
 
-    @click.option("--format", help="Format of the files, if their names do not tell: parquet, csv, npy, ...")
-    @click.option("--delimiter", help="What separates the values of a CSV file.  [default: comma; .tsv: tab]")
+    @click.option(
+        "--format", help="Format of the files, if their names do not show it: parquet, csv, npy, ..."
+    )
+    @click.option("--delimiter", help="Delimiter of CSV files.  [default: comma; .tsv: tab]")
     @click.option(
         "--missing", multiple=True, metavar="TEXT", help="Text of missing values in CSV; may be repeated."
     )
     @click.option(
         "--header/--no-header", default=None,
-        help="Whether CSV files begin with the names of the columns; without, these are called 0, 1, ...  "
+        help="Whether CSV files begin with the names of the columns; otherwise these are 0, 1, ...  "
         "[default: --header]",
     )  # fmt: skip
     @click.option("--decimal", metavar="CHAR", help="Decimal mark of CSV files.  [default: point]")
-    @click.option("--encoding", help="Encoding of CSV files, as latin-1 or utf-16.  [default: utf-8]")
+    @click.option("--encoding", help="Encoding of CSV files, such as latin-1 or utf-16.  [default: utf-8]")
     @click.option(
         "--type", "types", multiple=True, callback=column_types, metavar="NAME=TYPE",
-        help="Arrow type of a column of CSV files, as label=string; may be repeated.",
+        help="Arrow type of a column of CSV files, such as label=string; may be repeated.",
     )  # fmt: skip
-    @click.option("--external-files", is_flag=True, default=None, help="HDF5 may have values in other files.")
+    @click.option(
+        "--external-files",
+        is_flag=True,
+        default=None,
+        help="Read values that HDF5 files keep in other files.",
+    )
     @functools.wraps(command)
     def with_source(missing: tuple[str, ...], **options: Any) -> Any:
         given = {name: options.pop(name) for name in _READING} | {"missing": list(missing) or None}

@@ -1,4 +1,4 @@
-"""Files of predictions: Parquet, CSV or .npy, written batch by batch, whole or not at all."""
+"""Prediction files (Parquet, CSV or .npy), written batch by batch. A file that fails does not appear."""
 
 from __future__ import annotations
 
@@ -19,26 +19,23 @@ from ..forest.batch_predict import Needs
 from ..system.atomic_file import new_file
 from .options import STANDARD
 
-# Columns while they are written: as they are, encoded, compressed; as text.
+# Copies of the columns while they are written: plain, encoded and compressed, or as text.
 _PARQUET_COPIES, _CSV_COPIES = 4, 8
-# What a Parquet file says of each column of each batch, at its end.
+# Metadata of a Parquet file for each column of each batch.
 _PARQUET_COLUMN_BYTES = 400
-_NPY_HEADER = 256  # room for a shape that is not known before the end
+_NPY_HEADER = 256  # room for the shape, which is known only at the end
 _NPY_MAGIC = b"\x93NUMPY\x01\x00"
 
 
 class Output(Protocol):
-    """What predictions are handed to, in the order of the rows."""
+    """Takes predictions in the order of the rows."""
 
     def write(self, columns: pa.Table, matrix: npt.NDArray[Any]) -> None: ...
 
 
 @contextmanager
 def prediction_file(path: Path) -> Iterator[Output]:
-    """A file to hand predictions to: its suffix decides which of the two forms of them it takes.
-
-    To standard output they go as CSV.
-    """
+    """A file for predictions, in the format of its suffix; standard output gets CSV."""
     with nullcontext(sys.stdout.buffer) if path == STANDARD else new_file(path) as file:
         suffix = ".csv" if path == STANDARD else path.suffix.lower()
         output = _NpyOutput(file) if suffix == ".npy" else _TableOutput(file, suffix)
@@ -51,7 +48,7 @@ def prediction_file(path: Path) -> Iterator[Output]:
 
 
 def arrow_array(values: npt.NDArray[Any]) -> pa.Array:
-    """What `pa.array` makes of numbers, bools and texts; that imports pandas, which takes half a second."""
+    """As `pa.array` for numbers, bools and text, which would import pandas and take half a second."""
     if values.dtype.kind == "b":
         return arrow_array(values.view(np.uint8)).cast(pa.bool_())
     if values.dtype.kind in "iuf":
@@ -64,7 +61,7 @@ def arrow_array(values: npt.NDArray[Any]) -> pa.Array:
 
 
 def needs_of(path: Path, result: int, row: int, n_columns: int) -> Needs:
-    """What writing takes: of a row of predictions with `result` bytes columns of `row` bytes are made."""
+    """The memory for writing: each row has `result` bytes of predictions and `row` bytes of columns."""
     if path.suffix.lower() == ".npy":
         return Needs(result, row)
     if path.suffix.lower() == ".csv":
@@ -88,7 +85,7 @@ class _TableOutput:
         try:
             table = columns.cast(self._schema)
         except pa.ArrowInvalid as error:
-            raise DataError(f"A column that was to be kept has another type further down: {error}") from error
+            raise DataError(f"A column of --keep changes its type between batches: {error}") from error
         self._writer.write_table(table)
 
     def finish(self) -> None:
@@ -97,7 +94,7 @@ class _TableOutput:
         self._sink.send()
 
     def abandon(self) -> None:
-        """Arrow would write the end of the file when it lets go of it, to a file that is closed by then."""
+        """Close the writer without writing: Arrow would do it later, when the file is closed."""
         self._sink.open = False
         if self._writer is not None:
             with suppress(Exception):
@@ -105,12 +102,12 @@ class _TableOutput:
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
-    """Dictionaries differ from batch to batch, and CSV has none."""
+    """The type without dictionary encoding: dictionaries differ between batches, and CSV has none."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 class _Sink:
-    """Hands on what is written while `open`, but not that the file be closed."""
+    """Passes on what is written while `open`, but does not close the file."""
 
     closed = False
 
@@ -124,10 +121,10 @@ class _Sink:
         return self._file.write(data) if self.open else len(data)
 
     def tell(self) -> int:
-        return self._written  # standard output may not know
+        return self._written  # standard output may have no position
 
     def flush(self) -> None:
-        pass  # done once, before the file gets its name
+        pass  # done once, at the end
 
     def send(self) -> None:
         self._file.flush()
@@ -146,7 +143,7 @@ class _NpyOutput:
 
     def write(self, columns: pa.Table, matrix: npt.NDArray[Any]) -> None:
         if matrix.dtype.hasobject:
-            raise DataError("These labels do not fit an array in a .npy file: save to .parquet or .csv.")
+            raise DataError("A .npy file cannot hold these labels: use .parquet or .csv.")
         self._dtype, self._width = matrix.dtype, matrix.shape[1:]
         self._file.write(np.ascontiguousarray(matrix).view(np.uint8).data)
         self._rows += len(matrix)

@@ -1,4 +1,4 @@
-"""Options of `oldgrowth fit` for the parameters of the estimators, from their signatures and docstrings."""
+"""Options of `oldgrowth fit` for the parameters of the estimators, from the table of parameters."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ..messages.surface import OPTION_NAMES, in_words_of, on_command_line
 _CLASSES = {"random-forest": "RandomForest", "extra-trees": "ExtraTrees", "subsets": "SubsetForest"}
 _ALIASES = {name: [f"--{OPTION_NAMES[name]}"] for name in ("n_estimators", "random_state", "n_jobs")}
 _ALIASES["n_jobs"].append("-j")
-# What texts say that options do not have.
-_IN_PYTHON = (("a dict", "label=weight,..."), ("; or the metric to do it with", ""))
-_LEFT_OUT = ("verbose",)  # --quiet says it
+# Words in the texts of parameters that do not apply to options, and what replaces them.
+_IN_PYTHON = (("a dict", "label=weight,..."), ("; or the metric to score it with", ""))
+_LEFT_OUT = ("verbose",)  # --quiet takes its place
 
 
 def class_name(kind: str, task: str) -> str:
@@ -65,7 +65,7 @@ class Parameter:
         return f" Not for {', '.join(kind for kind in KINDS if kind not in kinds)}."
 
     def _default(self) -> str:
-        """One value, or those of the tasks or the kinds where they differ."""
+        """One value, or one for each task or kind if they differ."""
         if len(set(map(repr, self.defaults.values()))) == 1:
             return _shown(next(iter(self.defaults.values())))
         for place in (1, 0):
@@ -85,7 +85,7 @@ def _shown(value: Any) -> str:
 
 @cache
 def all_parameters() -> list[Parameter]:
-    """In the order of the signatures; those that only some estimators have come where these have them."""
+    """All parameters, in the order of the signatures."""
     found: dict[str, Parameter] = {}
     for kind in KINDS:
         for task in TASKS:
@@ -106,16 +106,16 @@ def in_options(text: str) -> str:
     for parameter in all_parameters():
         name, option = parameter.name, _ALIASES.get(parameter.name, [parameter.option])[0]
         text = re.sub(rf"(?<![\w./-]){name}=('[^']*'|[^\s:,;()]*[^\s:,;().])", rf"{option} \1", text)
-        if "_" in name:  # a single word may be meant as a word
+        if "_" in name:  # a single word may be an ordinary word
             text = re.sub(rf"(?<![\w./-]){name}(?!\w|[./]\w)", option, text)
     return text
 
 
 class Value(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions only
-    """A number, a word or "none", whichever the annotation of the parameter allows."""
+    """A number, a word or "none", whichever the types of the parameter allow."""
 
     def __init__(self, types: tuple[str, ...]) -> None:
-        # A generator cannot be typed in.
+        # A random generator cannot be given on the command line.
         self._types = tuple(kind for kind in types if kind != "RandomState")
         words = {"int": "INT", "float": "FLOAT", "str": "TEXT", "path": "PATH", "None": "none"}
         shown = [word for kind, word in words.items() if kind in self._types]
@@ -159,9 +159,9 @@ class Value(click.ParamType):  # type: ignore[type-arg]  # generic in newer vers
 
 
 class LateOptions(click.Command):
-    """A command with options that are made when they are first needed, from what takes long to import.
+    """A command with options that are created when first needed, because what they need takes long to import.
 
-    They come before the option `before`.
+    They are listed before the option `before`.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class LateOptions(click.Command):
 
 
 def parameter_options() -> Iterable[click.Parameter]:
-    """An option for each parameter; None for those that were not given; see `given_parameters`."""
+    """An option for each parameter. Its default is None: see `given_parameters`."""
     for parameter in all_parameters():
         names = [parameter.option, *_ALIASES.get(parameter.name, [])]
         kind: dict[str, Any] = {"type": Value(parameter.types)}
@@ -191,7 +191,7 @@ def parameter_options() -> Iterable[click.Parameter]:
 
 
 def given_parameters(context: click.Context) -> dict[str, Any]:
-    """The parameters on the command line, None among them if it was asked for."""
+    """The parameters that were given on the command line, even if their value is None."""
     from click.core import ParameterSource
 
     names = {parameter.name for parameter in all_parameters()}
@@ -207,5 +207,5 @@ def check_known(kind: str, task: str, given: dict[str, Any]) -> None:
     known = {parameter.name for parameter in all_parameters() if (kind, task) in parameter.defaults}
     for name in given.keys() - known - {"verbose"}:
         raise click.UsageError(
-            f"--{name.replace('_', '-')} is not possible here: a {kind} for {task} does not have it."
+            f"--{name.replace('_', '-')} cannot be used here: a {kind} for {task} has no such parameter."
         )

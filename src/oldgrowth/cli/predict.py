@@ -1,4 +1,4 @@
-"""`oldgrowth predict`: rows in batches from a dataset through a forest into a file, in their order."""
+"""`oldgrowth predict`: predicts a dataset in batches and writes a file, in the order of the rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .sources import Columns, Source, Work, predictor_for, refuse_a_source, show
 
 
 class Predictions:
-    """Turns batches into columns, and counts the labels."""
+    """Turns predicted batches into columns of the output, and counts the labels."""
 
     def __init__(self, model: Any, keep: tuple[str, ...], proba: bool) -> None:
         self._keep = keep
@@ -42,11 +42,11 @@ class Predictions:
             self._labels = arrow_array(self.classes)
             self.counts = np.zeros(len(self.classes), dtype=np.int64)
         elif proba:
-            raise click.UsageError("--proba is not possible: the forest predicts values, not classes.")
+            raise click.UsageError("--proba needs a classifier, but the forest predicts values.")
 
     @property
     def row_bytes(self) -> int:
-        """Of the columns that are made for a row."""
+        """Bytes of the output columns of a row."""
         if self.classes is None:
             return 8
         return 8 + self.classes.itemsize + (8 * len(self.classes) if self._proba else 0)
@@ -59,7 +59,7 @@ class Predictions:
         return names
 
     def of(self, batch: Batch, means: npt.NDArray[np.float64]) -> tuple[pa.Table, npt.NDArray[Any]]:
-        """The columns of a file with columns, and the array of a file without: labels or probabilities."""
+        """The output of a batch: as columns, and as an array of labels or probabilities."""
         self.rows += batch.rows
         kept = [] if batch.carried is None else [batch.carried.column(name) for name in self._keep]
         if self.classes is None:
@@ -75,7 +75,7 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to write, and where: columns of the source, probabilities too; which columns are the features."""
+    """What to write and where: kept columns, whether probabilities; and the columns to use as features."""
 
     output: Path
     keep: tuple[str, ...]
@@ -93,7 +93,7 @@ def run_predict(
     names = predictions.names()
     for name in keep:
         if names.count(name) > 1:
-            raise click.UsageError(f"--keep {name} is not possible: there would be two columns of that name.")
+            raise click.UsageError(f"--keep {name} would make two columns of that name.")
     source = source.carrying(keep, features or tuple(getattr(model, "feature_names_in_", ())))
     data = source.open_for(model, Columns(features=features))
     refuse_a_source(output, data)

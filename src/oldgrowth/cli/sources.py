@@ -1,4 +1,4 @@
-"""What the subcommands read: the rows to train on, and rows with the features that a forest knows."""
+"""What the subcommands read: rows to train on, and rows with the features of a saved forest."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Source:
-    """Files as they were named on the command line, and how to read them."""
+    """Files as given on the command line, and how to read them."""
 
     paths: tuple[str, ...]
     options: dict[str, Any] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Source:
         return open_dataset(paths, target, columns.features, weight, **self.options)
 
     def carrying(self, names: tuple[str, ...], features: tuple[str, ...]) -> Source:
-        """The same files; columns of CSV files that are only carried stay the text they are.
+        """The same files, with columns that are only copied read as text from CSV.
 
         As numbers they would be floats, and a long id would lose its last digits.
         """
@@ -94,14 +94,14 @@ class Source:
 def source_of(
     paths: tuple[str, ...], options: dict[str, Any], spill_dir: str | None = None
 ) -> Iterator[Source]:
-    """The files that were named; standard input is kept in one, as data is read more than once."""
+    """The given files; standard input is first copied to a file, as data is read more than once."""
     if STANDARD.name not in paths:
         yield Source(paths, options)
         return
     if len(paths) > 1:
-        raise click.UsageError("- is standard input, which cannot be read together with other sources.")
+        raise click.UsageError("- is standard input, which cannot be combined with other sources.")
     if sys.stdin.isatty():
-        raise click.UsageError("- is standard input, but nothing is sent to it: use a pipe, or < file.")
+        raise click.UsageError("- is standard input, which is a terminal here: use a pipe, or < file.")
     with spill_workspace(None if spill_dir is None else Path(spill_dir).expanduser()) as workspace:
         path = str(_kept_input(workspace.path, options.get("format")))
         try:
@@ -112,7 +112,7 @@ def source_of(
 
 
 def _kept_input(directory: Path, kind: str | None) -> Path:
-    """A file of all of standard input: CSV, by its name, unless its first bytes are of another format."""
+    """A copy of standard input, named by its format: CSV unless its first bytes say otherwise."""
     begin = sys.stdin.buffer.read(LONGEST)
     if not begin:
         raise NoDataError("Standard input", "it is empty")
@@ -128,7 +128,7 @@ def _kept_input(directory: Path, kind: str | None) -> Path:
 
 
 def refuse_a_source(output: Path, data: Dataset) -> None:
-    """What is read must not be replaced, whatever --force says."""
+    """Refuse an output that is one of the input files, even with --force."""
     if output == STANDARD or not output.exists():
         return
     for file in data.fingerprint().get("files", []):
@@ -138,7 +138,7 @@ def refuse_a_source(output: Path, data: Dataset) -> None:
 
 @dataclass(frozen=True)
 class Work:
-    """How rows are gone through, as said on the command line."""
+    """How rows are predicted, as given on the command line."""
 
     batch_rows: int | None
     memory_limit: int
@@ -149,7 +149,7 @@ class Work:
 def shown_batches(
     name: str, data: Dataset, rows: int, carry: tuple[str, ...], work: Work
 ) -> Generator[Batch, None, None]:
-    """The batches of a dataset, read ahead, with a line that says how far it is."""
+    """The batches of a dataset, read ahead, with progress shown."""
     progress = Progress(Observers(not work.quiet), Machine(work.memory_limit))
     with (
         progress.stage(name, data.n_rows, data.nbytes) as stage,
@@ -161,7 +161,7 @@ def shown_batches(
 
 
 def predictor_for(model: Any, work: Work, data: Dataset, needs: Needs, n_carried: int = 0) -> BatchPredictor:
-    """Gives for each row the probability of each class, or the value, within the memory limit."""
+    """Predicts class probabilities or values within the memory limit."""
     forest = model.forest_
     jobs = jobs_of(model.n_jobs if work.jobs is None else work.jobs)
     needs = needs.with_reading(data, n_carried)

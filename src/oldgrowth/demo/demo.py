@@ -1,4 +1,4 @@
-"""`oldgrowth demo`: a forest on made-up imagery beyond a memory limit, the baseline, and a picture."""
+"""`oldgrowth demo`: a forest on generated imagery beyond a memory limit, the baseline, and a picture."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PIXELS_AT_A_TIME = 1 << 17
 
 @dataclass(frozen=True)
 class Outcome:
-    """The scene, which of its pixels were tested, and what the two forests make of all of them."""
+    """The scene, its test pixels, and the maps of the two forests."""
 
     scene: Scene
     test: Bools
@@ -50,13 +50,13 @@ class Outcome:
 
 
 def run_demo(size: int, trees: int, seed: int, memory_limit: int, output: Path, console: Console) -> Outcome:
-    """Make a scene of `size` x `size` pixels, train, print the tables, save the picture.
+    """Generate a scene of `size` x `size` pixels, train, print the tables, save the picture.
 
-    All files are in a private directory among the system's temporary ones, which is gone in the end.
+    All other files are in a private temporary directory, which is removed at the end.
     """
     started = time.perf_counter()
     with spill_workspace(None, demo=True) as workspace:
-        console.print(f"Making a scene of {size} x {size} pixels in {workspace.path} ...", soft_wrap=True)
+        console.print(f"Generating a scene of {size} x {size} pixels in {workspace.path} ...", soft_wrap=True)
         files = make_scene_files(workspace.path, size, seed)
         outcome = _train(files, trees, seed, memory_limit, workspace.path, console)
         forest, subsets = outcome.scores(outcome.forest_map), outcome.scores(outcome.subsets_map)
@@ -107,17 +107,17 @@ def _describe(files: SceneFiles, data: Dataset, console: Console) -> None:
 
 
 def memory_sentence(rows: int, limit: int, peak: int, store: str) -> str:
-    """Bytes of the rows, of the limit and of the process at its largest, and what to think of them."""
+    """The bytes of the rows, the limit and the peak of the process, compared."""
     sizes = (
         f"{human_bytes(rows)} of 16-bit rows, memory limit {human_bytes(limit)}, "
         f"peak of the process while training {human_bytes(peak)}"
     )
     if rows <= limit:
-        kept = "were kept in memory" if store == "memory" else "went through the disk all the same"
-        return f"{sizes}: the rows are no larger than the limit, and {kept}."
+        kept = "in memory" if store == "memory" else "on disk all the same"
+        return f"{sizes}: the rows are no larger than the limit, and were kept {kept}."
     if peak > limit:
         return f"{sizes}: the limit was exceeded."
-    return f"{sizes}: trained on all rows, through the disk."
+    return f"{sizes}: trained on all rows, on disk."
 
 
 def _whole_map(scene: Scene, model: RandomForestClassifier | SubsetForestClassifier) -> Labels:
@@ -150,11 +150,11 @@ def recall_table(scene: Scene, forest: dict[str, Any], subsets: dict[str, Any]) 
 
 
 def _picture(outcome: Outcome, output: Path, console: Console) -> None:
-    title = f"{outcome.report.trees} fully-grown trees, learned from {outcome.report.rows:,} pixels"
+    title = f"{outcome.report.trees} fully-grown trees, trained on {outcome.report.rows:,} pixels"
     try:
         save_picture(output, outcome.scene, outcome.test, outcome.forest_map, outcome.subsets_map, title)
     except ImportError:
-        message = "No picture, as matplotlib is not installed: pip install matplotlib brings it."
+        message = "No picture, because matplotlib is not installed: use pip install matplotlib."
         console.print(message, markup=False)
         return
     console.print(f"Picture saved to {output}", markup=False, soft_wrap=True)

@@ -1,6 +1,6 @@
-"""The picture of the demo: what the satellite saw, what is there, and what the forest says is there.
+"""The picture of the demo: the bands, the true classes and the predicted ones.
 
-Needs matplotlib; importing this module does not.
+Needs matplotlib, which is imported when it is used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SHOWN_BANDS = (4, 3, 2)  # as red, green and blue
 _INK, _FAINT = "#222222", "#666666"
 _PAGE_WIDTH, _MARGIN = 16.0, 0.3
 _ZOOM = (29, 37)
-# A whole scene is drawn on some hundred pixels of the page: of a larger one, not all pixels are painted.
+# The whole scene is drawn on some hundred pixels: larger scenes are thinned out.
 _WIDE_PIXELS = 600
 SUFFIXES = (".png", ".pdf", ".svg")
 
@@ -28,7 +28,7 @@ SUFFIXES = (".png", ".pdf", ".svg")
 def save_picture(
     path: Path, scene: Scene, test: Bools, forest_map: Labels, subsets_map: Labels, title: str
 ) -> None:
-    """Draw and save; raises ImportError without matplotlib. The file appears whole or not at all."""
+    """Draw and save the picture; raises ImportError without matplotlib."""
     from matplotlib.figure import Figure
 
     centres = [centre for centre in stands(scene) if _tested(scene, test, centre)] or stands(scene)
@@ -41,7 +41,7 @@ def save_picture(
     wide = (
         (bands, "Bands: short-wave, near infrared, red"),
         (truth, "True classes"),
-        (forest, "Predicted by the forest (pale: learned from, as it is)"),
+        (forest, "Predicted by the forest (pale: training pixels, true classes)"),
     )
     for i, (image, caption) in enumerate(wide):
         axes = figure.add_axes(page.wide(i))
@@ -61,7 +61,7 @@ def save_picture(
 
 
 class _Page:
-    """Where things are, in inches from the top left: a row of three whole scenes, a row of four close-ups."""
+    """The layout in inches from the top left: a row of three whole scenes, a row of four close-ups."""
 
     def __init__(self, scene_shape: tuple[int, int]) -> None:
         inner = _PAGE_WIDTH - 2 * _MARGIN
@@ -107,7 +107,7 @@ def stands(scene: Scene) -> list[tuple[int, int]]:
 
 
 def _tested(scene: Scene, test: Bools, centre: tuple[int, int]) -> int:
-    """How many pixels of a stand the forest has not seen."""
+    """The number of test pixels in a stand."""
     rare_test = (scene.truth == len(scene.class_names) - 1) & test
     return int(rare_test[_around(scene.shape, centre, (13, 13))].sum())
 
@@ -133,9 +133,9 @@ class _Maps:
         self._low, self._high = np.quantile(some, (0.01, 0.99), axis=(1, 2), keepdims=True)
 
     def painted(self, part: tuple[slice, slice]) -> list[npt.NDArray[np.float64]]:
-        """The bands, the true classes, and what the two forests say."""
+        """The bands, the true classes, and the predictions of the two forests."""
         truth, learned = self._scene.truth[part], ~self._test[part]
-        # What a forest says of pixels it learned from tells nothing: there the classes are drawn as they are.
+        # Predictions of training pixels say little: the true classes are drawn there.
         said = [np.where(learned, truth, labels[part]) for labels in self._predicted]
         return [self._bands(part), _paint(truth), *(_fade(_paint(labels), learned) for labels in said)]
 
@@ -168,7 +168,7 @@ def _show(axes: Any, image: npt.NDArray[Any], caption: str) -> None:
 
 
 def _ring(axes: Any, centre: tuple[int, int], zoomed: bool) -> None:
-    """A ring around a stand, which is too small to be seen otherwise; the one shown close up is bolder."""
+    """A ring around a stand, which would be too small to see; the one shown close up is bolder."""
     from matplotlib.patches import Circle
 
     radius = 0.022 * max(axes.images[0].get_array().shape[:2])

@@ -1,8 +1,8 @@
-"""Made-up imagery with labels, for the demo, the tests and the benchmarks: no download, the same for a seed.
+"""Generated imagery with labels, for the demo, the tests and the benchmarks.
 
 It has what makes satellite data hard: six 16-bit bands that vary smoothly, regions with edges, mixed pixels
-along them, one class that covers most of the ground, one that covers less than a thousandth of it, and labels
-of which some are wrong.
+along them, a class that covers most of the scene, one that covers less than a thousandth of it, and some
+wrong labels.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..errors import DataError, ParameterError
 BAND_NAMES = ("blue", "green", "red", "near infrared", "short-wave 1", "short-wave 2")
 MIN_SIDE = 100
 
-# Reflectance times 10,000 in each band, as the products of common satellites have it.
+# Reflectance times 10,000 in each band, as in common satellite products.
 _SIGNATURES = {
     "woodland": (260, 460, 310, 3000, 1450, 650),
     "grassland": (400, 760, 600, 3500, 2250, 1250),
@@ -37,7 +37,7 @@ _RARE_OBJECT_PIXELS = 28
 _SINGLE_ERRORS, _ERROR_PATCHES = 0.01, 0.01
 _PARCEL = (22.0, 13.0)
 _WINDOW = 3
-# A row of patches: of each band the pixel and those around it, by the points of the compass.
+# A row of patches: the pixel and its neighbours in each band, named by compass directions.
 FEATURE_NAMES = tuple(
     f"{band} {place}".strip()
     for band in BAND_NAMES
@@ -51,7 +51,7 @@ Labels = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Scene:
-    """Bands of shape (bands, height, width), and for each pixel its label and the class it really has."""
+    """Bands of shape (bands, height, width), and the label and the true class of each pixel."""
 
     bands: npt.NDArray[np.uint16]
     labels: Labels
@@ -70,7 +70,7 @@ def make_scene(height: int = 600, width: int = 600, seed: int = 0) -> Scene:
     Parameters
     ----------
     height, width : int
-        Pixels; at least 100 each, so that the rare class is more than a speck.
+        Pixels; at least 100 each, so that the rare class has a few pixels.
     seed : int
         The same seed gives the same scene.
 
@@ -132,8 +132,8 @@ def split_blocks(scene: Scene, test_share: float = 0.3, block: int = 25, seed: i
     """Which pixels are for testing, in whole blocks of `block` x `block` pixels; of the scene's shape.
 
     Neighbouring pixels are alike and share most of their patches, so a test on pixels in between those
-    trained on flatters a model. Blocks are dealt out from the rarest class to the commonest, so that each
-    class is in both.
+    trained on flatters a model. Blocks are assigned from the rarest to the most common class, so that each
+    class is in both parts.
     """
     _check_share(test_share)
     block = whole("block", block, 1)
@@ -190,7 +190,7 @@ def _parcels(rng: np.random.Generator, height: int, width: int) -> npt.NDArray[n
 
 
 def _highest(field: Floats, pixels: float, where: Bools) -> Bools:
-    """Of the pixels `where`, about so many with the highest values."""
+    """About `pixels` of the pixels `where`, those with the highest values."""
     values = field[where]
     level = np.quantile(values, max(0.0, 1 - pixels / len(values)))
     found: Bools = where & (field > level)
@@ -203,7 +203,7 @@ def _land_cover(rng: np.random.Generator, parcels: npt.NDArray[np.intp]) -> Labe
     relief = _smooth(rng, height, width, side / 14) + 0.25 * _smooth(rng, height, width, side / 60 + 1)
     truth = np.full((height, width), _WOOD, dtype=np.uint8)
     truth[_highest(-relief, _WATER_SHARE * n, truth == _WOOD)] = _WATER
-    # Whole parcels are cleared, from the most open country on, until the wanted share is reached.
+    # Whole parcels are cleared, the most open first, until the share is reached.
     openness = _smooth(rng, height, width, side / 12) - 0.3 * relief
     sizes = np.bincount(parcels.ravel())
     means = np.bincount(parcels.ravel(), openness.ravel()) / sizes
@@ -237,7 +237,7 @@ def _plant_rare(rng: np.random.Generator, truth: Labels) -> None:
     apart = min(height, width) / np.sqrt(stands)
     for stand in range(stands):
         free = np.flatnonzero(inside)
-        while not len(free):  # little woodland is left: let the rest stand closer
+        while not len(free):  # little woodland is left: allow stands to be closer
             apart /= 2
             inside = _all_around(truth == _WOOD, room if apart > 2 * room else 0)
             free = np.flatnonzero(inside)
@@ -261,7 +261,7 @@ def _all_around(mask: Bools, radius: int) -> Bools:
 
 
 def _render(rng: np.random.Generator, truth: Labels, parcels: npt.NDArray[np.intp]) -> npt.NDArray[np.uint16]:
-    """What a sensor would see: light and shade, growth that differs by parcel, mixed pixels, noise."""
+    """The image of a sensor: light and shade, growth that differs by parcel, mixed pixels, noise."""
     height, width = truth.shape
     side = min(height, width)
     signatures = np.array(list(_SIGNATURES.values()), dtype=np.float64)
@@ -282,7 +282,7 @@ def _render(rng: np.random.Generator, truth: Labels, parcels: npt.NDArray[np.int
 
 
 def _blur(image: Floats) -> Floats:
-    """A sensor's pixel also sees some of its neighbours."""
+    """Blur the image: a pixel of a sensor also sees some of its neighbours."""
     for axis in (0, 1):
         edges = [(1, 1) if a == axis else (0, 0) for a in (0, 1)]
         wide = np.moveaxis(np.pad(image, edges, mode="edge"), axis, 0)
@@ -291,7 +291,7 @@ def _blur(image: Floats) -> Floats:
 
 
 def _mislabel(rng: np.random.Generator, truth: Labels) -> Labels:
-    """Labels with errors, single ones and whole patches, but none in the rare class: it has none to spare."""
+    """Labels with errors, single ones and whole patches, but none in the rare class."""
     height, width = truth.shape
     wrong = rng.random(truth.shape) < _SINGLE_ERRORS
     wrong |= _highest(_smooth(rng, height, width, 4), _ERROR_PATCHES * truth.size, np.ones_like(wrong))

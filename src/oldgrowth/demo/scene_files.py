@@ -1,6 +1,6 @@
-"""A made-up scene on disk: the rows to train on in Parquet files, the pixels and classes as .npy.
+"""A generated scene on disk: the training rows in Parquet files, pixels and classes in .npy files.
 
-Making a scene takes far more memory than training on it may, so it is made in a process of its own.
+Generating a scene takes far more memory than training on it may, so it runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WRITERS = 2
 
 @dataclass(frozen=True)
 class SceneFiles:
-    """The scene, mapped from its files, which of its pixels are for testing, and the rows of the others."""
+    """The scene, mapped from its files, its test pixels, and the files of the other rows."""
 
     scene: Scene
     test: Bools
@@ -38,9 +38,9 @@ class SceneFiles:
 
 
 def make_scene_files(directory: Path, size: int, seed: int) -> SceneFiles:
-    """Have a scene of `size` x `size` pixels made in the directory, by another process."""
-    # -P: what lies around in the working directory is not imported. In a session of its own it is not hit by
-    # a Ctrl-C at the terminal, which `run` answers by ending it.
+    """Generate a scene of `size` x `size` pixels in the directory, in another process."""
+    # -P: do not import from the working directory. In its own session the process does not get the Ctrl-C
+    # of the terminal; `run` ends it.
     command = [sys.executable, "-P", "-m", __name__, str(directory), str(size), str(seed)]
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -76,7 +76,7 @@ def write_scene(directory: Path, size: int, seed: int) -> None:
 
 
 def strips(shape: tuple[int, int], pixels: int) -> Iterator[tuple[int, int]]:
-    """The first line, and the one after the last, of strips of about so many pixels."""
+    """First line, and the line after the last, of strips of about so many pixels."""
     height, width = shape
     step = max(1, pixels // width)
     return ((first, min(first + step, height)) for first in range(0, height, step))
@@ -89,7 +89,7 @@ def _write_rows(path: Path, rows: npt.NDArray[np.uint16], labels: npt.NDArray[np
 
 
 def main(directory: str, size: str, seed: str) -> int:
-    """What the other process does; its last words are for the person who waits."""
+    """The main function of the other process; the last line of its errors is shown to the user."""
     try:
         write_scene(Path(directory), int(size), int(seed))
     except (OSError, MemoryError, pa.ArrowException) as error:

@@ -1,4 +1,4 @@
-"""Fitting an estimator that may be fitted already."""
+"""Fits that either succeed or leave the estimator as it was."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 
 
 def whole_or_not_at_all(fit: _Fit) -> _Fit:
-    """A fit that fails leaves the estimator as it was; one that succeeds, nothing of an earlier one."""
+    """If the fit fails, the estimator stays as it was; if it succeeds, nothing of an earlier fit is left."""
 
     @wraps(fit)
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:

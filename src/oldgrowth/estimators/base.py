@@ -61,7 +61,7 @@ from .parameters import Parameter, checked, that_change_the_model
 
 Weights: TypeAlias = npt.NDArray[np.float64] | None
 
-# For scikit-learn's validation: numbers stay in the type they have, and missing ones are welcome.
+# For scikit-learn's validation: numbers keep their type, and missing values are allowed.
 _AS_IT_IS: dict[str, Any] = {"dtype": "numeric", "ensure_all_finite": False}
 
 
@@ -78,7 +78,7 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
     n_features_in_: int
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, by the names that they have in the constructor."""
+        """Set parameters by their names in the constructor."""
         refuse_unknown(type(self), params, self.get_params())
         super().set_params(**params)
         return self
@@ -139,19 +139,19 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
 
     @property
     def feature_importances_(self) -> npt.NDArray[np.float64]:
-        """The share of each feature in the decrease of impurity, averaged over the trees."""
+        """Share of each feature in the decrease of impurity, averaged over the trees."""
         check_is_fitted(self, "forest_")
         return self._importances
 
     @clear_about_limits
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
-        """The number of the leaf that each row reaches in each tree, of shape (n_samples, n_estimators)."""
+        """Number of the leaf that each row reaches in each tree, of shape (n_samples, n_estimators)."""
         check_is_fitted(self, "forest_")
         row_bytes = 8 * self.forest_.n_trees
         return self._gathered(X, partial(apply, self.forest_), lambda leaves: leaves, row_bytes, row_bytes)
 
     def _check_use(self) -> None:
-        """Refuse bad values of what predictions depend on, even where these rows do not need them."""
+        """Refuse invalid parameters of prediction, even if these rows do not need them."""
         check_jobs(self.n_jobs)
         check_memory_limit(self.memory_limit)
 
@@ -179,7 +179,7 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
         return x
 
     def _is_plain(self, X: Any) -> bool:
-        """Whether X is an array with which nothing can be wrong, as single rows to predict are in a hurry."""
+        """Whether X needs no validation, which would take longer than predicting a single row."""
         return (
             type(X) is np.ndarray
             and X.ndim == 2
@@ -198,9 +198,9 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
         row_bytes: int,
         kept_bytes: int,
     ) -> npt.NDArray[Any]:
-        """What `finish` makes of the kernel's results for all rows.
+        """The results of the kernel for all rows, each batch passed through `finish`.
 
-        The kernel's results take `row_bytes` for each row of a batch, what is made of them `kept_bytes`.
+        A row takes `row_bytes` in the result of the kernel, and `kept_bytes` in that of `finish`.
         """
         self._check_use()
         if isinstance(X, Dataset):
@@ -226,7 +226,7 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
         return BatchPredictor(kernel, plan).of_dataset(dataset)
 
     def _predicting(self) -> Kernel:
-        """Gives for each row the mean over the trees: probabilities of the classes, or a value."""
+        """The kernel that gives the mean over the trees for each row: class probabilities, or a value."""
         check_is_fitted(self, "forest_")
         return partial(predict_means, self.forest_, hard_votes(self))
 
@@ -253,7 +253,9 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
                 x, y = validate_data(self, X, y, multi_output=True, y_numeric=numeric, **_AS_IT_IS)
             x = as_numbers(x, X)
             if y.ndim == 2 and y.shape[1] > 1:
-                raise DataError(f"y has {y.shape[1]} columns, but a forest has one target: fit one for each.")
+                raise DataError(
+                    f"y has {y.shape[1]} columns, but a forest has one target: fit a forest for each column."
+                )
             y = column_or_1d(y, warn=True)
             if not numeric:
                 check_classification_targets(y)

@@ -37,20 +37,21 @@ class Classifier(ClassifierMixin, ForestBase):
 
     @clear_about_limits
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """The mean over the trees of each class's share in the leaf, or share of votes if voting='hard'."""
+        """Probability of each class: its share in the leaves, averaged over the trees, or its share of the
+        votes if voting='hard'."""
         predicting = self._predicting()
         row_bytes = 8 * self.forest_.n_outputs
         return self._gathered(X, predicting, lambda means: means, row_bytes, row_bytes)
 
     def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """The logarithm of `predict_proba`."""
+        """Logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
             probabilities = self.predict_proba(X)
             return np.log(probabilities, out=probabilities)
 
     @clear_about_limits
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The label of the highest probability for each row."""
+        """Label of the highest probability for each row."""
         predicting = self._predicting()
         row_bytes, kept_bytes = 8 * self.forest_.n_outputs, 8 + self.classes_.itemsize
         best = self._gathered(X, predicting, lambda means: means.argmax(axis=1), row_bytes, kept_bytes)
@@ -58,10 +59,7 @@ class Classifier(ClassifierMixin, ForestBase):
 
     @clear_about_limits
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The accuracy on rows with their labels, or on a dataset that has them.
-
-        A dataset may be larger than memory.
-        """
+        """Accuracy on rows with their labels, or on a dataset that has them and may be larger than memory."""
         check_is_fitted(self, "forest_")
         accuracy = Accuracy()
         numbers = {label: i for i, label in enumerate(self.classes_.tolist())}

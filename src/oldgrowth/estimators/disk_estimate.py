@@ -1,4 +1,4 @@
-"""What a fit would take on disk, as a value that can be asked for before it."""
+"""The disk space that a fit would take, estimated before it."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from .parameters import Parameter, checked
 
 
 class DiskEstimating:
-    """Tells what fitting the estimator that it is part of would take."""
+    """The method `estimate_disk` of the estimators."""
 
     _random_thresholds: bool
     _parameters: dict[str, Parameter]
 
     def estimate_disk(self, X: Any, y: Any = None) -> DiskEstimate:
-        """Estimate the disk that `fit(X, y)` would take at its most. Nothing is trained or written.
+        """Estimate the maximum disk space of `fit(X, y)`. Nothing is trained or written.
 
-        Values are not looked at: features count with four bytes each, and the classes of a dataset as two,
-        unless `y` has its labels. The rows of a source that does not know their number, as CSV files, are
-        counted, which reads it once.
+        Values are not read: features count as four bytes each, and a dataset as having two classes, unless
+        `y` has its labels. Sources that do not know their number of rows, such as CSV files, are read once
+        to count them.
 
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features), or dataset
             As for `fit`.
         y : array of shape (n_samples,), optional
-            Labels, of which the number of classes is taken.
+            Labels, to count the classes.
 
         Returns
         -------
         DiskEstimate
-            `needed` is in bytes, 0 if the fit has room in memory (see `memory_limit` and `store`), `free` is
-            what the disk has, and `directory` where it would be written.
+            `needed` is in bytes, 0 if the fit stays in memory (see `memory_limit` and `store`); `free` is the
+            free space of the disk, and `directory` is where the fit would write.
 
         Examples
         --------

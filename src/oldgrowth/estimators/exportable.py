@@ -1,4 +1,4 @@
-"""What a fitted estimator can be turned into: a file, or a forest of another library."""
+"""Saving and exporting fitted estimators: to a file, or to a forest of another library."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ..forest.model_meta import describe
 
 
 class Exportable:
-    """Saves and exports the forest of the estimator that it is part of."""
+    """The methods `save` and `to_...` of the estimators."""
 
     forest_: Forest
 
     def save(self, path: str | PathLike[str]) -> None:
         """Save the fitted forest to a file that `oldgrowth.load` reads, here or elsewhere.
 
-        The file appears whole or not at all. It holds no code and is checked when it is read. The out-of-bag
-        predictions of single rows are not in it, nor a metric given as `oob_score`, nor a `random_state` that
-        is a generator.
+        An existing file is replaced only once the new one is complete. The file holds no code and is checked
+        when it is read. It does not hold the out-of-bag predictions of single rows, a metric given as
+        `oob_score`, or a `random_state` that is a generator.
 
         Parameters
         ----------
         path : str or path
-            Where to write; what is there is replaced.
+            Where to write; an existing file is replaced.
 
         Examples
         --------
@@ -48,17 +48,17 @@ class Exportable:
         write_model(file_path_of("path", path), self.forest_, meta)
 
     def to_sklearn(self) -> Any:
-        """The same forest as a fitted scikit-learn estimator, for the tools that want one.
+        """Convert the forest to a fitted scikit-learn estimator, for tools that need one.
 
-        `predict`, `predict_proba` and the leaves that rows reach are the same, missing values included. A
-        subset forest becomes a random forest; with `voting="hard"` each leaf has its majority alone. It takes
-        9 or more times the memory, and is refused if that is beyond `memory_limit`.
+        `predict`, `predict_proba` and the leaves that rows reach are the same, also for missing values. A
+        subset forest becomes a random forest; with `voting="hard"` each leaf holds its majority class only.
+        The result takes at least 9 times the memory; beyond `memory_limit` the conversion is refused.
 
-        Our nodes do not keep how many rows they had, nor the values of inner nodes. What needs them is
-        refused or NaN, never made up: `feature_importances_` of the other forest (take those of this one),
-        impurities, contributions by treeinterpreter, `partial_dependence(method="recursion")` (take "brute"),
-        and shap without a background set. `shap.TreeExplainer(model, data=background)` is right: it counts
-        the rows of the background, which should be float32.
+        Our nodes do not store their number of rows, nor values of inner nodes. What needs these fails or is
+        NaN: `feature_importances_` of the result (use those of this forest), impurities, contributions by
+        treeinterpreter, `partial_dependence(method="recursion")` (use "brute"), and shap without a background
+        set. `shap.TreeExplainer(model, data=background)` is correct: it counts the rows of the background,
+        which should be float32.
 
         Returns
         -------
@@ -80,11 +80,12 @@ class Exportable:
         return sklearn_forest(self)
 
     def to_treelite(self) -> Any:
-        """The same forest as a `treelite.Model`; needs treelite (`pip install treelite`).
+        """Convert the forest to a `treelite.Model`; needs treelite (`pip install treelite`).
 
-        It predicts values, or probabilities in the order of `classes_`, which it does not know. Give it rows
-        as float32: treelite does not round others, so that a value close to a threshold may go another way.
-        Refused with a single class, and beyond treelite's 2**31 - 1 nodes in a tree or `memory_limit`.
+        The model predicts values, or probabilities in the order of `classes_`, which it does not store. Rows
+        should be float32: treelite does not round others, so that a value close to a threshold may go the
+        other way. Refused for a single class, for more than 2**31 - 1 nodes in a tree, and beyond
+        `memory_limit`.
 
         Returns
         -------
@@ -94,16 +95,16 @@ class Exportable:
         return treelite_model(self)
 
     def to_onnx(self, path: str | PathLike[str] | None = None) -> Any:
-        """The same forest as an ONNX model; needs onnx (`pip install onnx`).
+        """Convert the forest to an ONNX model; needs onnx (`pip install onnx`).
 
-        The input `X` is float32, NaN where a value is missing. A classifier has the outputs `label` and
-        `probabilities`, a regressor `prediction`, in float32: where two classes are closer than that can
-        tell, the label may be the other one. Refused beyond the 2 GB of an ONNX file.
+        The input `X` is float32, with NaN for missing values. A classifier has the outputs `label` and
+        `probabilities`, a regressor `prediction`, in float32: if two classes are equal in float32, the label
+        may be the other one. Refused if the model would be larger than 2 GB, the limit of an ONNX file.
 
         Parameters
         ----------
         path : str or path, optional
-            Where to save it, too; what is there is replaced.
+            Where to save the model as well; an existing file is replaced.
 
         Returns
         -------

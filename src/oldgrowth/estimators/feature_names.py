@@ -1,4 +1,4 @@
-"""Columns of data frames that are called by whole numbers, names that scikit-learn does not compare."""
+"""Data frames whose column names are whole numbers, which scikit-learn does not compare."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def whole_names(X: Any) -> tuple[int, ...] | None:
 
 
 def check_whole_names(X: Any, known: Sequence[int] | None) -> None:
-    """Refuse a frame whose columns are in another order than in fit; say it if that cannot be known.
+    """Refuse a frame whose columns are in another order than in fit; warn if that is not known.
 
     `known` are the names in fit; None if the forest was fitted on an array, or loaded.
     """
@@ -34,7 +34,7 @@ def check_whole_names(X: Any, known: Sequence[int] | None) -> None:
         return
     if known is None:
         if list(found) != sorted(found):
-            _warn(found, "the forest knows no names of columns")
+            _warn(found, "the forest has no column names")
     elif sorted(found) == sorted(known):
         raise DataError(
             f"The columns of X are {listed(found)}, in another order than in fit, where they were "
@@ -46,7 +46,7 @@ def check_whole_names(X: Any, known: Sequence[int] | None) -> None:
 
 def _warn(found: Sequence[int], why: str) -> None:
     warn(
-        f"The columns of X are {listed(found)}, but {why}: columns are taken in their order.",
+        f"The columns of X are {listed(found)}, but {why}: columns are used in order.",
         FeatureNamesWarning,
         stacklevel=5,
     )

@@ -1,4 +1,4 @@
-"""The forest inside a fitted model of scikit-learn, and the names of its features, for the plots."""
+"""The forest in a fitted scikit-learn model, such as a Pipeline, and the names of its features, for plots."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .regressor import Regressor
 
 
 def forest_in(model: Any) -> Any:
-    """The fitted forest that a model is, or that a Pipeline, GridSearchCV or the like ends in."""
+    """The fitted forest that a model is, or that is the last step of a Pipeline, GridSearchCV or similar."""
     *_, last = _layers(model)
     if not isinstance(last, Classifier | Regressor):
         inside = "" if last is model else f" that ends in a {type(last).__name__}"
@@ -26,13 +26,13 @@ def forest_in(model: Any) -> Any:
 
 
 def _layers(model: Any) -> list[Any]:
-    """A model, the one that it ends in, and so on."""
+    """A model, the model that is its last step, and so on."""
     layers = [model]
     while True:
         model = layers[-1]
         if getattr(model, "steps", None):  # a pipeline
             layers.append(model.steps[-1][1])
-        elif hasattr(model, "best_estimator_"):  # a search that is over
+        elif hasattr(model, "best_estimator_"):  # a finished search
             layers.append(model.best_estimator_)
         elif hasattr(model, "param_grid") or hasattr(model, "param_distributions"):
             check_is_fitted(model)
@@ -42,7 +42,7 @@ def _layers(model: Any) -> list[Any]:
 
 
 def feature_names(model: Any) -> list[str]:
-    """The names of the features as the forest in a model has them, fit to be drawn."""
+    """The feature names of the forest in a model, as matplotlib can draw them."""
     forest = forest_in(model)
     names = getattr(forest, "feature_names_in_", None)
     for layer in _layers(model):
@@ -54,7 +54,7 @@ def feature_names(model: Any) -> list[str]:
 
 
 def _names_out(steps: Any) -> Any:
-    """What the steps before a forest call their columns; None if one of them does not tell."""
+    """The column names after the steps before a forest; None if a step does not give them."""
     try:
         return steps.get_feature_names_out()
     except (AttributeError, TypeError, ValueError):
@@ -62,5 +62,5 @@ def _names_out(steps: Any) -> Any:
 
 
 def drawable(name: Any) -> str:
-    """A name as matplotlib shows it: without control characters, and dollars are no mathematics."""
+    """A name that matplotlib can draw: without control characters, with dollars that are not formulas."""
     return printable(name).replace("$", r"\$")

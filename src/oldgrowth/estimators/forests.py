@@ -1,6 +1,6 @@
-"""The six estimators, each with its signature written out as scikit-learn wants it.
+"""The six estimators, each with its signature written out, as scikit-learn requires.
 
-What the parameters are and mean is in parameters.py.
+The parameters are described in parameters.py.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class RandomForestRegressor(Regressor):
 
 @described("extra-trees", "classification")
 class ExtraTreesClassifier(Classifier):
-    """Extremely randomized trees for classification: random thresholds, the best of the features tried.
+    """Extremely randomized trees for classification: random thresholds, of which the best is chosen.
 
     Examples
     --------
@@ -168,7 +168,7 @@ class ExtraTreesClassifier(Classifier):
 
 @described("extra-trees", "regression")
 class ExtraTreesRegressor(Regressor):
-    """Extremely randomized trees for regression: random thresholds, the best of the features tried.
+    """Extremely randomized trees for regression: random thresholds, of which the best is chosen.
 
     Examples
     --------
@@ -218,7 +218,7 @@ class ExtraTreesRegressor(Regressor):
 
 @described("subsets", "classification")
 class SubsetForestClassifier(Classifier):
-    """The baseline: each tree is grown on its own random subset of the rows, nothing is distributed.
+    """The baseline: each tree is grown on its own random subset of the rows.
 
     Examples
     --------
@@ -261,7 +261,7 @@ class SubsetForestClassifier(Classifier):
 
 @described("subsets", "regression")
 class SubsetForestRegressor(Regressor):
-    """The baseline: each tree is grown on its own random subset of the rows, nothing is distributed.
+    """The baseline: each tree is grown on its own random subset of the rows.
 
     Examples
     --------

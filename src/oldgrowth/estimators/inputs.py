@@ -1,4 +1,4 @@
-"""What is wrong with arrays and data frames: scikit-learn's checks, with errors that name the column."""
+"""Checks of arrays and data frames: scikit-learn's, with errors that name the column."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ from ..errors import DataError, NotNumbersError, OldgrowthError
 from ..messages.surface import short
 from ..messages.text import counted
 
-_VALUES = re.compile(r"(:\s*array=.*?\.\s*(?=Reshape)|\n\[.*\]\s*)", re.DOTALL)  # that scikit-learn prints
+_VALUES = re.compile(r"(:\s*array=.*?\.\s*(?=Reshape)|\n\[.*\]\s*)", re.DOTALL)  # printed by scikit-learn
 
 _LENGTHS = re.compile(r"inconsistent numbers of samples: \[(\d+), (\d+)\]")
 
 
 def refuse_other_sources(X: Any) -> None:
-    """Refuse what is to be opened as a dataset first, or made an array."""
+    """Refuse X that must first be opened as a dataset, or converted to an array."""
     plain = isinstance(X, bool | int | float | complex | bytes | dict | set)
     if X is None or (plain and not hasattr(X, "shape")):
         raise DataError(
-            f"X={short(X)} is not possible: X must be an array or a data frame with rows and columns, "
-            "or a dataset."
+            f"X must be an array or a data frame with rows and columns, or a dataset; got {short(X)}."
         )
     if isinstance(X, str | PathLike):
         raise DataError(f"X is a path: open it first, as in open_dataset({str(X)!r}, target=...).")
@@ -48,7 +47,7 @@ def refuse_other_sources(X: Any) -> None:
 
 @contextmanager
 def explained(name: str, X: Any = None) -> Iterator[None]:
-    """Inside, an argument is checked: what fails is told by the columns that are no numbers, all of them."""
+    """Checks an argument inside the block: an error names all columns that do not hold numbers."""
     try:
         yield
     except (OldgrowthError, NotFittedError):
@@ -63,9 +62,9 @@ def explained(name: str, X: Any = None) -> Iterator[None]:
 
 
 def plain_numbers(X: Any) -> Any:
-    """A polars frame or an Arrow table with decimals and empty columns as floats; others as they are.
+    """X with decimals and empty columns as floats, if it is a polars frame or an Arrow table.
 
-    Times are refused: polars would make numbers of them.
+    Times are refused: polars would convert them to numbers.
     """
     polars, arrow = sys.modules.get("polars"), sys.modules.get("pyarrow")
     if polars is not None and isinstance(X, polars.DataFrame):
@@ -86,8 +85,8 @@ def _is_odd(arrow: Any, kind: Any) -> bool:
 
 
 def as_numbers(x: npt.NDArray[Any], X: Any) -> npt.NDArray[Any]:
-    """The values of X as numbers, if they are objects like decimals; times, which NumPy would take for
-    numbers, are refused."""
+    """The values of X as numbers, if they are objects such as decimals. Times are refused: NumPy would
+    convert them to numbers."""
     bad = {} if x.dtype.kind in "biuf" else _bad_columns(X)
     if bad or x.dtype.kind not in "biufO":
         raise NotNumbersError(bad or {0: str(x.dtype)})
@@ -95,14 +94,14 @@ def as_numbers(x: npt.NDArray[Any], X: Any) -> npt.NDArray[Any]:
 
 
 def check_target(y: Any, numeric: bool) -> None:
-    """Refuse targets that are not one value for each row, or of several kinds."""
+    """Refuse a target that does not have one value for each row, or has values of several kinds."""
     if y is None:
         return
     if isinstance(y, str | bytes | dict | set) or not (
         hasattr(y, "__len__") or hasattr(y, "__array__") or hasattr(y, "__array_function__")
     ):
         name = ": name a column with open_dataset(frame, target=...)" if isinstance(y, str) else ""
-        raise DataError(f"y={short(y)} is not possible: y must have a value for each row{name}.")
+        raise DataError(f"y must have a value for each row; got {short(y)}{name}.")
     with explained("y"):
         values = np.asarray(y)
     if values.dtype.kind in "mM":
@@ -124,21 +123,21 @@ def _task(numeric: bool) -> str:
 
 
 def check_length(y: Any, n_rows: int, name: str = "y") -> None:
-    """Refuse what has not one value for each row."""
+    """Refuse targets or weights that do not have one value for each row."""
     found = np.shape(y)[0] if np.ndim(y) else 1
     if found != n_rows:
         raise DataError(f"X has {counted(n_rows, 'row')}, but {name} has {counted(found, 'value')}.")
 
 
 def _check_weights(sample_weight: Any, n_rows: int) -> None:
-    """Refuse weights that are missing, negative or infinite, or too few."""
+    """Refuse weights that are missing, negative, infinite or too few."""
     with explained("sample_weight"):
         given = np.asarray(sample_weight)
         if given.dtype.kind in "mM":
             raise DataError(f"sample_weight holds times ({given.dtype}): weights must be numbers.")
         weights = given.astype(np.float64)
     if weights.ndim != 1:
-        return  # one number for all rows; scikit-learn tells of other shapes
+        return  # one number for all rows; scikit-learn refuses other shapes
     check_length(weights, n_rows, "sample_weight")
     good = np.isfinite(weights) & (weights >= 0)
     if not good.all():
@@ -167,7 +166,7 @@ def refuse_with_a_dataset(y: Any, sample_weight: Any = None) -> None:
 
 
 def given_targets(y: Any, what: str) -> Any:
-    """The targets of rows to score, if there are any; `what` they are."""
+    """The targets of rows to score, which must be given."""
     if y is None:
         raise DataError(f"y is missing: a score needs the {what} of the rows.")
     return y
@@ -226,11 +225,11 @@ def _kind(value: Any) -> str:
 
 
 def _refuse_odd_labels(values: npt.NDArray[Any]) -> None:
-    """Labels that no type of NumPy holds as they are."""
+    """Refuse labels that NumPy cannot hold without changing them."""
     for row, value in enumerate(values.tolist()):
         if isinstance(value, int):
             raise DataError(
-                f"y holds {short(value)} in row {row}, beside which no type of numbers holds all labels: "
+                f"y holds {short(value)} in row {row}, and no type of numbers holds all labels: "
                 "whole numbers must be between -2**63 and 2**64 - 1; labels can also be text."
             )
         if not isinstance(value, str | None):
@@ -251,7 +250,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _bad_columns(X: Any) -> dict[Any, str]:
-    """The columns that do not hold numbers, each with what it does hold."""
+    """The columns that do not hold numbers, each with what it holds."""
     found = {}
     for name, column in _columns(X):
         what = _what_else(column)
@@ -277,11 +276,11 @@ def _columns(X: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _what_else(column: Any) -> str:
-    """What a column holds that is no number; empty if all are."""
+    """What a column holds that is not a number; empty if it holds only numbers."""
     dtype = getattr(column, "dtype", getattr(column, "type", None))
     try:
         values = np.asarray(column)
-    except Exception:  # noqa: BLE001 - whichever library refuses to give its values, its type tells
+    except Exception:  # noqa: BLE001 - any library may fail, and the type is enough
         return f"{dtype}: cast it to Float64" if "Int128" in str(dtype) else str(dtype)
     if values.dtype.kind in "biuf" and values.ndim == 1:
         return ""

@@ -1,4 +1,4 @@
-"""Data frames as arrays of at most 4 bytes a value, where NumPy alone would make a wider copy of them."""
+"""Data frames as arrays of at most 4 bytes per value, where NumPy would make a wider copy."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 
 def narrow_frame(x: Any) -> npt.NDArray[np.generic] | None:
-    """The numbers of a pandas or polars frame as one array; None for what NumPy needs no wider copy of.
+    """The numbers of a pandas or polars frame as one array; None if NumPy needs no wider copy.
 
-    Also None for a frame with other things than numbers, and for all that is no frame.
+    Also None for a frame that does not hold only numbers, and for anything else.
     """
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if pandas is not None and isinstance(x, pandas.DataFrame):
@@ -40,13 +40,13 @@ def _narrow_pandas(frame: Any) -> npt.NDArray[np.generic] | None:
 
 
 def _is_number(dtype: Any) -> bool:
-    """Whether a pandas type is of real numbers or truth values, one for each row."""
+    """Whether a pandas type holds real numbers or booleans, one for each row."""
     sparse_or_categories = hasattr(dtype, "subtype") or hasattr(dtype, "categories")
     return getattr(dtype, "kind", "O") in "biuf" and not sparse_or_categories
 
 
 def _is_one_block(frame: Any) -> bool:
-    """Whether NumPy sees the frame as it lies in memory, so that nothing is copied."""
+    """Whether the frame is one block of memory, which NumPy does not copy."""
     first = frame.iloc[:, 0]
     return isinstance(first.dtype, np.dtype) and np.shares_memory(
         frame.iloc[:1].to_numpy(), first.to_numpy()[:1]
@@ -74,7 +74,7 @@ def _can_be_viewed(frame: Any) -> bool:
 
 
 def _narrowest(dtypes: list[np.dtype[Any]]) -> np.dtype[Any]:
-    """A type for all these, but none wider than float32, in which the forest compares values."""
+    """A common type, at most float32, in which the forest compares values."""
     common = np.result_type(*set(dtypes))
     return common if common.itemsize <= 4 else np.dtype(np.float32)
 

@@ -1,4 +1,4 @@
-"""Scores of out-of-bag predictions, from rows that come some at a time."""
+"""Out-of-bag scores, from predictions that come in parts."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Metric = Callable[[npt.NDArray[Any], npt.NDArray[Any]], float]
 
 
 class OobScorer:
-    """Goes through out-of-bag predictions once; keeps them only if wanted, or if a metric needs them."""
+    """Scores out-of-bag predictions; keeps them only if asked to, or if a metric needs them."""
 
     def __init__(self, classes: Callable[[], npt.NDArray[Any] | None], metric: Any, keep: bool) -> None:
-        self._classes = classes  # known when the rows were read
+        self._classes = classes  # known once the rows were read
         self._metric: Metric | None = metric if callable(metric) else None
         self._keep = keep
         self.score = math.nan
@@ -56,12 +56,12 @@ class OobScorer:
         if self.without:
             warn(
                 f"{counted(self.without, 'row was', 'rows were')} seen by every tree, without an out-of-bag "
-                "prediction (NaN): more trees, or weights with a mean of 1, would help.",
+                "prediction (NaN): use more trees, or weights with a mean of 1.",
             )
 
 
 class _Pairs:
-    """Targets and guesses of all rows, for a metric; classes by their numbers as long as possible."""
+    """Targets and predictions of all rows, for a metric; classes are kept as numbers."""
 
     def __init__(self, most: int, classes: npt.NDArray[Any] | None) -> None:
         dtype = np.dtype(np.float64) if classes is None else np.min_scalar_type(len(classes))

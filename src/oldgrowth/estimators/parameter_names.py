@@ -1,4 +1,4 @@
-"""Parameters that an estimator does not have: an error that names the nearest way."""
+"""Unknown parameters: an error that says what to use instead."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..errors import UnknownParameterError
 _Init = TypeVar("_Init", bound=Callable[..., None])
 
 _SMALLER = "max_depth, min_samples_leaf and min_impurity_decrease make trees smaller"
-# What scikit-learn's forests and trees have and ours do not, and what to do instead.
+# Parameters of scikit-learn's forests and trees that ours do not have, and what to do instead.
 _OF_SCIKIT_LEARN = {
     "warm_start": "fit a new forest with as many trees as you want",
     "max_leaf_nodes": _SMALLER,
@@ -23,7 +23,7 @@ _OF_SCIKIT_LEARN = {
     "splitter": "ExtraTreesClassifier and ExtraTreesRegressor split at random thresholds",
     "estimator": "the trees of a forest are not estimators of their own",
 }
-# What other libraries, and people, call a parameter of ours.
+# Other names of our parameters, in other libraries and in common use.
 _OTHER_WORDS = {
     "n_estimators": ("n_trees", "num_trees", "ntrees", "ntree", "trees", "num_boost_round", "iterations"),
     "random_state": ("seed", "random_seed"),
@@ -40,7 +40,7 @@ _PARAMETERS: dict[str, list[str]] = {}
 
 
 def names_checked(init: _Init) -> _Init:
-    """An `__init__` that explains which parameters it does not have. Its signature stays as it is written."""
+    """An `__init__` that explains unknown parameters. Its signature is unchanged."""
     known = list(inspect.signature(init).parameters)[1:]
     _PARAMETERS[init.__qualname__.partition(".")[0]] = known
 
@@ -60,7 +60,7 @@ def refuse_unknown(cls: type, given: Iterable[str], known: Iterable[str]) -> Non
 
 
 def _way(cls: type, name: str, known: list[str]) -> str:
-    """What to do instead, as the end of a sentence; empty if nothing is near."""
+    """What to do instead, as the end of a sentence."""
     if name in _OF_SCIKIT_LEARN:
         return _OF_SCIKIT_LEARN[name]
     if name in _OF_FIT:

@@ -1,6 +1,7 @@
-"""The parameters of the estimators: one table for docstrings, checks, options and a fit's identity.
+"""The parameters of the estimators: one table for docstrings, validation, the command line and the identity
+of a fit.
 
-The signatures of the estimators are written out beside it; a test compares them with the table.
+The signatures of the estimators are written out in forests.py; a test compares them with the table.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Check = Callable[[str, Any], Any]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of the estimators of some kinds and tasks; `types` as people read them."""
+    """A parameter of the estimators of some kinds and tasks; `types` is for people to read."""
 
     name: str
     types: str
@@ -115,7 +116,7 @@ def _max_samples(name: str, value: Any) -> Any:
         return float(value)
     if is_whole(value) and value >= 1:
         return int(value)
-    wanted = f"None, a number of rows from 1 on or a share, of at most {most} times all rows"
+    wanted = f"None, or a number or share of rows, at most {most} times all rows"
     raise ParameterError(name, value, wanted)
 
 
@@ -124,7 +125,7 @@ def _score(name: str, value: Any) -> Any:
         return value
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    raise ParameterError(name, value, "True, False or a metric to call")
+    raise ParameterError(name, value, "True, False or a metric (a function)")
 
 
 def _class_weight(name: str, value: Any) -> Any:
@@ -178,28 +179,28 @@ PARAMETERS = (
     ),
     Parameter(
         "max_depth", "int | None", None,
-        "Longest path from the root, top tree included; None grows until leaves are pure.",
+        "Maximum depth of a tree, top tree included; None grows trees until all leaves are pure.",
         _or_none(_whole(1)),
     ),
     Parameter(
         "min_samples_split", "int | float", 2,
-        "Fewest rows of a node that may be split; a float is a share of all rows.", _rows_or_share(2),
+        "Minimum number of rows in a node to split it; a float is a share of all rows.", _rows_or_share(2),
     ),
     Parameter(
-        "min_samples_leaf", "int | float", 1, "Fewest rows of a leaf; a float is a share of all rows.", _leaf_rows
+        "min_samples_leaf", "int | float", 1, "Minimum number of rows in a leaf; a float is a share of all rows.", _leaf_rows
     ),
     Parameter(
         "min_weight_fraction_leaf", "float", 0.0,
-        "Smallest share of the total weight of all rows that a leaf must have.", _real(0, 0.5),
+        "Minimum share of the total weight of all rows in a leaf.", _real(0, 0.5),
     ),
     Parameter(
         "min_impurity_decrease", "float", 0.0,
-        "Smallest weighted decrease of impurity that a split must bring.", _real(0),
+        "Minimum weighted decrease of impurity for a split.", _real(0),
     ),
     *(
         Parameter(
             "max_features", "int | float | str | None", default,
-            'Features tried in each split, not counting those constant in the node: a number, a share, "sqrt", '
+            'Number of features to try at each split, not counting those that are constant in the node: a number, a share, "sqrt", '
             '"log2" or None for all.', _features, tasks=(task,),
         )
         for task, default in zip(TASKS, ("sqrt", 1.0), strict=True)
@@ -207,30 +208,30 @@ PARAMETERS = (
     *(
         Parameter(
             "bootstrap", "bool", default,
-            "Whether each tree sees a bootstrap of the rows (Poisson counts) or every row once.", flag,
+            "Whether each tree is grown on a bootstrap sample of the rows (Poisson counts), or on every row once.", flag,
             kinds=kinds,
         )
         for kinds, default in ((("random-forest", "subsets"), True), (("extra-trees",), False))
     ),
     Parameter(
         "max_samples", "int | float | None", None,
-        "Expected number of rows in a bootstrap, or their share, up to 4 times all; None means as many as there "
-        "are rows.", _or_none(_max_samples),
+        "Expected number of rows in a bootstrap sample, or their share, up to 4 times all rows; None means as many "
+        "as there are rows.", _or_none(_max_samples),
     ),
     Parameter(
         "oob_score", "bool | Callable[..., float]", False,
-        "Whether to score each row by the trees that did not see it; or the metric to do it with. Top trees are "
-        "grown on a sample with its labels, so that with buckets of a few hundred rows or fewer scores are too "
+        "Whether to score the forest on each row by the trees that did not see it; or the metric to score it with. "
+        "Top trees see the targets of their samples: with buckets of a few hundred rows or fewer the score is too "
         "high.", _score, kinds=_WITH_TOP_TREES,
     ),
     Parameter(
         "oob_score", "bool | Callable[..., float]", False,
-        "Whether to score each row by the trees that did not see it; or the metric to do it with.", _score,
+        "Whether to score the forest on each row by the trees that did not see it; or the metric to score it with.", _score,
         kinds=("subsets",),
     ),
     Parameter(
         "class_weight", "dict[Any, float] | str | None", None,
-        'Weights of the classes: a dict, "balanced", "balanced_subsample" (by each tree\'s bootstrap) or None.',
+        'Weights of the classes: a dict, "balanced", "balanced_subsample" (by each tree\'s bootstrap sample) or None.',
         _class_weight, tasks=("classification",),
     ),
     Parameter(
@@ -239,25 +240,25 @@ PARAMETERS = (
     ),
     Parameter(
         "random_state", "int | RandomState | None", None,
-        "A seed gives the same forest bit for bit, whatever n_jobs, chunk_size and store.", _any,
+        "Seed. The same seed gives the same forest, bit for bit, whatever n_jobs, chunk_size and store are.", _any,
     ),
     Parameter("verbose", "int", 0, "1 shows progress.", _verbosity, changes_model=False),
     Parameter(
         "trees_per_top", "int | str", "auto",
-        'Bottom trees in each bucket, that is: trees that share a top tree. "auto" is 4, or fewer where there '
+        'Number of trees that share a top tree: the bottom trees of each bucket. "auto" is 4, or fewer if there '
         "would be fewer than twelve top trees. Few top trees cost accuracy; each takes time and, on disk, a copy "
         "of the rows.", _whole_or_auto(1), kinds=("random-forest",),
     ),
     Parameter(
         "trees_per_top", "int | str", "auto",
-        'Bottom trees in each bucket, that is: trees that share a top tree. "auto" is 4. Each top tree takes '
+        'Number of trees that share a top tree: the bottom trees of each bucket. "auto" is 4. Each top tree takes '
         "time and, on disk, a copy of the rows.", _whole_or_auto(1), kinds=("extra-trees",),
     ),
     *(
         Parameter(
             "bucket_size", "int | str", "auto",
-            "Wanted largest number of rows in a bucket. With no more rows than this there is no top tree and the "
-            f'forest is an ordinary one. "auto" is {auto}, but all rows if there are at most 100,000.',
+            "Desired maximum number of rows per bucket. Data with no more rows than this gets no top trees, and the "
+            f'forest is an ordinary one. "auto" is {auto}, or all rows if there are at most 100,000.',
             _whole_or_auto(2), kinds=(kind,),
         )
         for kind, auto in (
@@ -270,67 +271,67 @@ PARAMETERS = (
     ),
     Parameter(
         "top_sample", "int | str", "auto",
-        'Rows that each top tree is grown on; "auto" is 2,048 for each expected bucket, but at least twice the '
-        "bucket size, up to 65,535, and at most 500,000.", _whole_or_auto(2), kinds=_WITH_TOP_TREES,
+        'Number of rows that each top tree is grown on; "auto" is 2,048 per expected bucket, at least twice the '
+        "bucket size or 65,535, and at most 500,000.", _whole_or_auto(2), kinds=_WITH_TOP_TREES,
     ),
     Parameter(
         "top_max_features", "int | float | str | None", "auto",
-        'Features tried in each split of a top tree; "auto" takes max_features.', _or_auto(_features),
+        'Number of features to try at each split of a top tree, as max_features, which "auto" takes.', _or_auto(_features),
         kinds=_WITH_TOP_TREES,
     ),
     Parameter(
         "balance", "float | str", "auto",
-        "Weight, from 0 to 1, of even splits against gain in top trees: the paper's lambda. \"auto\" is 0.",
+        "Weight of even splits against gain in top trees, from 0 to 1: the paper's lambda. \"auto\" is 0.",
         _or_auto(_real(0, 1)), kinds=_WITH_TOP_TREES,
     ),
     Parameter(
-        "bottom_balance", "float", 0.0, "The same in bottom trees, to study it: ordinary trees have 0.",
+        "bottom_balance", "float", 0.0, "Weight of even splits against gain in bottom trees, for experiments; ordinary trees have 0.",
         _real(0, 1), kinds=_WITH_TOP_TREES,
     ),
     Parameter(
         "subset_size", "int | str", "auto",
-        'Rows that each tree is grown on; "auto" is 30,000, or a 60th of all rows if that is more.',
+        'Number of rows that each tree is grown on; "auto" is 30,000, or a 60th of all rows if that is more.',
         _whole_or_auto(2), kinds=("subsets",),
     ),
     Parameter(
         "store", "str", "auto",
-        'Where buckets are kept: "memory", "disk", or "auto": in memory if all fits the limit.',
+        'Where buckets are kept: "memory", "disk", or "auto", which is memory if everything fits in the limit.',
         _one_of("auto", "memory", "disk"), kinds=_WITH_TOP_TREES, changes_model=False,
     ),
     Parameter(
         "memory_limit", "int | float | str", "auto",
-        'What the process may take: bytes, a size like "2GB", or a share of the machine\'s memory. "auto" is '
-        "80 % of what is free.", _or_auto(_size), changes_model=False,
+        'Maximum memory of the process: bytes, a size like "2GB", or a share of the machine\'s memory. "auto" is '
+        "80 % of the free memory.", _or_auto(_size), changes_model=False,
     ),
     Parameter(
         "spill_dir", "path | None", None,
-        "Where a private directory for buckets is made; None takes the system's place for temporary files.",
+        "Where to make a private directory for buckets; None means the system's directory for temporary files.",
         _or_none(_path), kinds=_WITH_TOP_TREES, changes_model=False,
     ),
     Parameter(
         "spill_dir", "path | None", None,
-        "Where sampled rows and trees go that do not fit memory; None takes the system's place for temporary "
-        "files.", _or_none(_path), kinds=("subsets",), changes_model=False,
+        "Where to write sampled rows and trees that do not fit in memory; None means the system's directory for "
+        "temporary files.", _or_none(_path), kinds=("subsets",), changes_model=False,
     ),
     Parameter(
         "spill_limit", "int | float | str", "auto",
-        "What the buckets may take on disk, as memory_limit; more rounds are made if it is too little for all "
-        'top trees at once. "auto" is 80 % of what is free.', _or_auto(_size), kinds=_WITH_TOP_TREES,
+        "Maximum disk space of the buckets, given as memory_limit is; if it is too little for all top trees at once, "
+        'they are grown in several rounds. "auto" is 80 % of the free space.', _or_auto(_size), kinds=_WITH_TOP_TREES,
         changes_model=False,
     ),
     Parameter(
         "chunk_size", "int | str", "auto",
-        'Rows read at a time; does not change the forest. "auto" is about 2 MB, or less if memory is short.',
+        'Number of rows to read at a time; does not change the forest. "auto" is about 2 MB, or less if memory is short.',
         _whole_or_auto(1), changes_model=False,
     ),
     Parameter(
         "checkpoint_dir", "path | None", None,
-        "A directory in which an interrupted fit leaves its work; a fit of the same data with the same "
-        "parameters resumes it there.", _or_none(_path), changes_model=False,
+        "Directory in which an interrupted fit leaves its work; a fit of the same data with the same parameters "
+        "resumes it.", _or_none(_path), changes_model=False,
     ),
     Parameter(
         "voting", "str", "soft",
-        '"soft" averages the class shares of the leaves, "hard" counts each tree\'s majority as in the paper.',
+        '"soft" averages the class shares of the leaves; "hard" counts one vote per tree, as in the paper.',
         _one_of("soft", "hard"), tasks=("classification",),
     ),
 )  # fmt: skip
@@ -342,12 +343,12 @@ def parameters_of(kind: str, task: str) -> dict[str, Parameter]:
 
 
 def checked(parameters: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values in plain types; the first that is not possible is refused."""
+    """The values in plain types; raises a ParameterError for the first invalid one."""
     return {name: parameter.check(name, given[name]) for name, parameter in parameters.items()}
 
 
 def that_change_the_model(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the given parameters with which another fit is another forest."""
+    """The given parameters that change the model."""
     others = {parameter.name for parameter in PARAMETERS if not parameter.changes_model}
     return {name: value for name, value in given.items() if name not in others}
 
@@ -363,7 +364,7 @@ classes_ : array
 feature_importances_ : array of shape (n_features,)
     Share of each feature in the decrease of impurity.
 oob_score_, {oob}
-    Out-of-bag score and predictions, with oob_score.
+    Out-of-bag score and predictions, if `oob_score` is set.
 n_features_in_, feature_names_in_
     Number and, for data frames, names of the features.
 forest_ : Forest

@@ -32,15 +32,12 @@ class Regressor(RegressorMixin, ForestBase):
 
     @clear_about_limits
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
-        """The mean of the trees' values for each row."""
+        """Predicted value for each row: the mean over the trees."""
         return self._gathered(X, self._predicting(), lambda means: means[:, 0], 8, 8)
 
     @clear_about_limits
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """R2 on rows with their values, or on a dataset that has them.
-
-        A dataset may be larger than memory.
-        """
+        """R2 on rows with their values, or on a dataset that has them and may be larger than memory."""
         check_is_fitted(self, "forest_")
         errors = RegressionErrors()
         if isinstance(X, Dataset):

@@ -1,4 +1,4 @@
-"""Estimators from model files."""
+"""Loading estimators from model files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .regressor import Regressor
 
 
 def load(path: str | os.PathLike[str], mmap: bool = True) -> Classifier | Regressor:
-    """The fitted estimator that was saved to `path`.
+    """Load the fitted estimator that was saved to `path`.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ def load(path: str | os.PathLike[str], mmap: bool = True) -> Classifier | Regres
 
 
 def estimator_of(path: str | os.PathLike[str], model: Model) -> Any:
-    """The estimator that was saved in a file that was read."""
+    """The estimator in a model file that was read."""
     return restored(path, model, _restore)
 
 
 def _restore(meta: dict[str, Any], forest: Any) -> Any:
-    """The fitted estimator that `describe` was given, with these trees."""
+    """The fitted estimator that `describe` described, with these trees."""
     cls = getattr(forests, meta["estimator"])
     known = set(cls._get_param_names())
     saved = meta["parameters"].keys() - meta["not_saved"].keys()

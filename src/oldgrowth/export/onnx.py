@@ -1,8 +1,8 @@
-"""A forest as an ONNX model: one TreeEnsembleRegressor that adds up class shares or averages values.
+"""Forests as ONNX models: one TreeEnsembleRegressor that adds up class shares or averages values.
 
-It adds up in float64, as we do, and takes one, two or many classes alike; an ArgMax finds the label.
+It adds up in float64, as we do, for any number of classes; an ArgMax finds the label.
 
-Needs onnx; importing this module does not.
+Needs onnx, which is imported when it is used.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from .._version import __version__
 from ..errors import ExportError, MissingExtraError
 from ..forest.forest import Forest
 from ..forest.whole_trees import WholeTree, trees_of, whole_sizes
+from ..messages.text import human_bytes
 from ..system.atomic_file import new_file
 
 MOST_BYTES = 2**31 - 1  # of a protobuf message
-# Old enough for the runtimes in use; 3 is the first of ai.onnx.ml with float64 trees.
+# Supported by the runtimes in use; 3 is the first version of ai.onnx.ml with float64 trees.
 _OPSET, _ML_OPSET, _IR_VERSION = 15, 3, 8
-# Beside the trees: the other nodes of the graph, names, versions.
+# Other nodes of the graph, names, versions.
 _FRAME_BYTES = 4096
 
 
 def onnx_model(estimator: Any, path: str | PathLike[str] | None) -> Any:
-    """An ONNX `ModelProto`, saved if there is a path; see `to_onnx` of the estimators."""
+    """An ONNX `ModelProto`, saved if a path is given; see `to_onnx` of the estimators."""
     try:
         import onnx
     except ImportError as error:
@@ -60,7 +61,7 @@ def _labels(classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _check_size(forest: Forest, label_bytes: int) -> None:
-    """Refuses before anything is built: a number takes a tag and seven bits in each byte."""
+    """Refuse a model that is too large, before building it: a number has a tag, and seven bits per byte."""
 
     def number(largest: int) -> int:
         return 1 + max(1, -(-largest.bit_length() // 7))
@@ -76,13 +77,13 @@ def _check_size(forest: Forest, label_bytes: int) -> None:
     if needed > MOST_BYTES:
         raise ExportError(
             "ONNX",
-            f"{n_nodes:,} nodes take up to {needed:,} bytes, and an ONNX file holds {MOST_BYTES:,}. Fit "
-            "fewer trees, or smaller ones, as with min_samples_leaf",
+            f"{n_nodes:,} nodes take up to {human_bytes(needed)}, and an ONNX file at most "
+            f"{human_bytes(MOST_BYTES)}. Fit fewer or smaller trees, for example with min_samples_leaf",
         )
 
 
 class _Attributes:
-    """The attributes of a tree node, filled tree by tree so that no list of all numbers is needed."""
+    """The attributes of the tree ensemble, filled tree by tree to avoid a list of all numbers."""
 
     def __init__(self, onnx: Any) -> None:
         self._onnx = onnx
@@ -128,7 +129,7 @@ def _tree_node(onnx: Any, forest: Forest, trees: Iterator[WholeTree]) -> Any:
 
 def _add_tree(attributes: _Attributes, number: int, tree: WholeTree, classes: bool) -> None:
     if not classes and np.abs(tree.value).max() > np.finfo(np.float32).max:
-        raise ExportError("ONNX", "a value is beyond float32, in which ONNX returns it. Scale the targets")
+        raise ExportError("ONNX", "a value is too large for float32, which ONNX returns. Scale the targets")
     n = len(tree)
     attributes.numbers("nodes_treeids", np.full(n, number))
     attributes.numbers("nodes_nodeids", np.arange(n))

@@ -1,6 +1,6 @@
-"""A forest as scikit-learn's: the same trees in scikit-learn's own arrays.
+"""Forests as scikit-learn's: the same trees in scikit-learn's arrays.
 
-Imported when it is needed: scikit-learn's forests take time and memory to import.
+Imported when it is used: scikit-learn's forests take time and memory to import.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from ..forest.whole_trees import WholeTree, trees_of, whole_sizes
 from ..messages.text import human_bytes
 from ..system.memory import memory_limit_of, resident_memory
 
-# What the other forest does not take over: threads would add up the trees in any order, so that the last bit
-# of a prediction varies, and there are no out-of-bag predictions.
+# Parameters that are not copied: threads would add up the trees in any order, so that the last bit of a
+# prediction varies, and there are no out-of-bag predictions.
 _NOT_TAKEN = {"n_jobs", "oob_score"}
-# Our nodes do not keep how many rows they had. What is computed from made-up counts looks right and is not:
-# so shap is made to refuse (it wants positive weights) or to give NaN, and scikit-learn's partial_dependence
-# by recursion to refuse.
+# Our nodes do not store their number of rows. Results from invented numbers would look right and be wrong: so
+# shap refuses (it needs positive weights) or gives NaN, and scikit-learn's partial_dependence by recursion
+# refuses.
 _UNKNOWN_WEIGHT = -np.inf
-# Bytes of a node, beside its values, while its tree is taken apart; and copies of the values.
+# Bytes of a node, beside its values, while its tree is converted; and copies of the values.
 _AT_WORK, _COPIES = 200, 2
 
 
 def sklearn_forest(estimator: Any) -> Any:
-    """A fitted scikit-learn forest with the same trees; `to_sklearn` of the estimators says what it holds."""
+    """A fitted scikit-learn forest with the same trees; see `to_sklearn` of the estimators."""
     forest: Forest = estimator.forest_
     _check_memory(forest, estimator.memory_limit)
     model = _unfitted(estimator)
@@ -60,7 +60,7 @@ def _check_memory(forest: Forest, memory_limit: Any) -> None:
 
 
 def _unfitted(estimator: Any) -> Any:
-    """Of the kind that is nearest, with all parameters that both have."""
+    """An unfitted forest of the same kind, with all parameters that both have."""
     extra = "ExtraTrees" if estimator._random_thresholds else "RandomForest"
     kind = getattr(ensemble, extra + ("Classifier" if is_classifier(estimator) else "Regressor"))
     known = kind().get_params()
@@ -72,7 +72,7 @@ def _tree_estimator(model: Any, tree: WholeTree) -> Any:
     one = clone(model.estimator).set_params(**{name: getattr(model, name) for name in model.estimator_params})
     one.n_features_in_, one.n_outputs_ = model.n_features_in_, 1
     n_classes = 1
-    if is_classifier(model):  # trees of a forest know classes by their numbers
+    if is_classifier(model):  # the trees of a forest have numbers as classes
         n_classes = model.n_classes_
         one.classes_, one.n_classes_ = np.arange(n_classes, dtype=np.float64), n_classes
     one.tree_ = _sklearn_tree(tree, model.n_features_in_, n_classes)

@@ -1,6 +1,6 @@
-"""A forest as a treelite model, by way of scikit-learn's arrays, which treelite reads as a whole.
+"""Forests as treelite models, converted from scikit-learn's arrays.
 
-Needs treelite; importing this module does not.
+Needs treelite, which is imported when it is used.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 from ..errors import ExportError, MissingExtraError
 from ..forest.whole_trees import whole_sizes
 
-_OLDEST = (4, 8)  # earlier ones send missing values the other way
-# Whether nodes have what ours do not keep.
+_OLDEST = (4, 8)  # earlier versions send missing values the other way
+# Flags for what our nodes do not store.
 _UNKNOWN = ("gain_present", "data_count_present", "sum_hess_present")
 MOST_NODES = 2**31 - 1  # treelite numbers the nodes of a tree with 32 bits
 
@@ -27,15 +27,15 @@ def treelite_model(estimator: Any) -> Any:
     if tuple(int(part) for part in treelite.__version__.split(".")[:2]) < _OLDEST:
         raise MissingExtraError("treelite>=4.8", "to_treelite")
     if estimator.forest_.n_classes == 1:
-        raise ExportError("treelite", "all labels were the same, and a classifier there has two at least")
+        raise ExportError("treelite", "all labels were the same, and a treelite classifier needs two classes")
     largest = int(whole_sizes(estimator.forest_).max())
     if largest > MOST_NODES:
         raise ExportError(
             "treelite",
-            f"a tree has {largest:,} nodes, and treelite holds {MOST_NODES:,} in a tree. Grow smaller trees, "
-            "as with min_samples_leaf",
+            f"a tree has {largest:,} nodes, and treelite allows {MOST_NODES:,}. Grow smaller trees, for "
+            "example with min_samples_leaf",
         )
-    from .sklearn import sklearn_forest
+    from .sklearn import sklearn_forest  # imports scikit-learn's forests
 
     model = treelite.sklearn.import_model(sklearn_forest(estimator))
     for number in range(model.num_tree):

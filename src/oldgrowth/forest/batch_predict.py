@@ -1,4 +1,7 @@
-"""Predictions within a memory limit, some rows at a time: of arrays and datasets, for whoever uses them."""
+"""Predictions of arrays and datasets in batches, within a memory limit.
+
+Everything that predicts rows does it here: the estimators, the command line, plots and the demo.
+"""
 
 from __future__ import annotations
 
@@ -23,32 +26,32 @@ from ..rows.read_ahead import read_ahead
 from ..system.memory import READING_BYTES, memory_limit_of, resident_memory
 from .forest import Forest
 
-# A usual batch is what one pass through the forest takes for each thread. A forest that does not fit memory
-# is read once for each batch, so that more rows are better.
+# The default batch has enough rows for one pass of each thread through the forest. A forest that does not fit
+# in memory is read once per batch, so that more rows are better.
 _FEWEST_ROWS, _USUAL_ROWS, _MOST_ROWS = 64, 131_072, 2**24
-# Fewer rows at a time keep no thread busy: rather than that, pages of the forest are evicted.
+# With fewer rows at a time threads are idle: then pages of the forest are evicted instead.
 _WORTHWHILE_ROWS = 16_384
-# Results of arrays up to this size are not worth a question.
+# Up to this size of its results, an array is predicted without asking for the memory limit.
 _ALWAYS_FITS = 32 * 2**20
 _LARGE_RESULTS = 32 * 2**20
-# What Python and its libraries take beside what is counted, and what the process may vary by.
+# Memory of Python and libraries that is not counted, and by how much a process may vary.
 _SLACK_BYTES, _SLACK_SHARE = 8 * 2**20, 0.02
-# The process is not of the same size each time: a little more than the least limit is named.
+# The size of the process varies: errors suggest a limit slightly above the lowest one.
 _ROUNDED_UP = 1.02
-# Of a row: its label, weight and place; of a column that is carried along.
+# Bytes of a row: its label, weight and position; and of a value of a carried column.
 _ROW_BYTES, _CARRIED_BYTES = 48, 64
-# Batches that are read, wait, are predicted, and were predicted before; results of the last two of them.
+# Batches that are being read, waiting, being predicted and just predicted; results of the last two.
 _BATCHES_AT_ONCE, _RESULTS_AT_ONCE = 4, 2
 
-refuses = True  # tests that look whether a refusal was right turn it off
+refuses = True  # turned off by tests that check whether a refusal was right
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What predictions take beside the forest's own work, in bytes.
+    """Memory of predictions beside the forest, in bytes.
 
-    For a row the kernel gives `result`, of which `row` is made. `held` is there from the beginning to the
-    end, and of each batch `held_batch` stays until all `n_rows` rows are done.
+    A row takes `result` in the result of the kernel and `row` in what is made of it. `held` is taken all the
+    time, and `held_batch` for each batch until all `n_rows` rows are done.
     """
 
     result: int
@@ -58,17 +61,17 @@ class Needs:
     n_rows: int | None = None
 
     def with_reading(self, dataset: Dataset, n_carried: int = 0) -> Needs:
-        """These, and what reading the dataset takes."""
+        """These needs and those of reading the dataset."""
         read_row = _BATCHES_AT_ONCE * (4 * dataset.n_features + _ROW_BYTES + n_carried * _CARRIED_BYTES)
         reading = dataset.reading_bytes
-        if not isinstance(dataset, MatrixDataset):  # whose rows are read without a library
+        if not isinstance(dataset, MatrixDataset):  # which is read without a library
             reading += READING_BYTES
         return replace(self, row=self.row + read_row, held=self.held + reading, n_rows=dataset.n_rows)
 
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """Rows of a batch, whether pages of a mapped forest are evicted after use, and how many threads work."""
+    """Rows of a batch, whether to evict pages of a mapped forest after use, and the number of threads."""
 
     rows: int
     evict: bool
@@ -77,26 +80,26 @@ class BatchPlan:
 
 @dataclass(frozen=True)
 class _Memory:
-    """What batches of any number of rows take."""
+    """Memory of batches, by their number of rows."""
 
     fixed: int
     row: int
-    batch: int  # of each batch, as long as all are not done
+    batch: int  # of each batch, until all are done
     n_rows: int  # of all batches
 
     @property
     def least_rows(self) -> int:
-        """Rows of a batch that take the least memory."""
+        """Rows of a batch for which memory is lowest."""
         return max(_FEWEST_ROWS, math.isqrt(self.batch * self.n_rows // self.row))
 
     def of(self, rows: int) -> int:
-        """The limit that batches of so many rows need."""
+        """The memory limit that batches of so many rows need."""
         batches = -(-self.n_rows // rows)
         taken = self.fixed + rows * self.row + batches * self.batch
         return math.ceil(taken / (1 - _SLACK_SHARE))
 
     def most_rows(self, limit: int) -> int:
-        """The most rows of a batch that this limit has room for, at least those that take the least."""
+        """The most rows of a batch within this limit, but at least `least_rows`."""
         room = int(limit * (1 - _SLACK_SHARE)) - self.fixed
         held = self.batch * self.n_rows  # solves rows * row + held / rows = room
         root = room * room - 4 * self.row * held
@@ -108,9 +111,9 @@ class _Memory:
 def plan_batches(
     forest: Forest, limit: int, n_jobs: int, needs: Needs, rows: int | None = None, refuse: bool = True
 ) -> BatchPlan:
-    """How many rows are predicted at a time, or whether `rows` can be, by up to `n_jobs` threads.
+    """Choose the rows of a batch, unless `rows` are given, and use up to `n_jobs` threads.
 
-    Refused if the limit is too low for a single thread.
+    Raises MemoryLimitError if the limit is too low for a single thread.
     """
     fewest = min(rows or _WORTHWHILE_ROWS, _WORTHWHILE_ROWS)
     evict = forest.mapped and _memory(forest, n_jobs, needs, False).of(fewest) > limit
@@ -120,7 +123,7 @@ def plan_batches(
         memory = _memory(forest, n_jobs, needs, evict)
     least = memory.of(rows or memory.least_rows)
     if refuse and refuses and limit < least:
-        way = "" if rows is None else "Fewer rows in a batch need less."
+        way = "" if rows is None else "Smaller batches need less."
         raise MemoryLimitError(limit, int(least * _ROUNDED_UP), way)
     most = memory.most_rows(limit)
     return BatchPlan(rows or min(most, _MOST_ROWS if evict else _USUAL_ROWS), evict, n_jobs)
@@ -135,13 +138,13 @@ def _memory(forest: Forest, n_jobs: int, needs: Needs, evict: bool) -> _Memory:
     return _Memory(fixed, row, needs.held_batch, needs.n_rows or 0)
 
 
-# Makes something of some rows: (x, n_jobs, names of the features for errors, evict) to an array.
+# Computes results for rows: (x, n_jobs, names of the features for errors, evict) to an array.
 Kernel = Callable[[npt.NDArray[np.generic], int, "npt.NDArray[np.object_] | None", bool], npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class BatchPredictor:
-    """Takes rows through a forest by a plan."""
+    """Predicts rows batch by batch, as planned."""
 
     kernel: Kernel
     plan: BatchPlan
@@ -165,10 +168,10 @@ class BatchPredictor:
 
 
 def plan_array(forest: Forest, n_rows: int, memory_limit: Any, n_jobs: int, needs: Needs) -> BatchPlan:
-    """How the rows of an array are predicted. They are in memory already, whatever the limit: it is refused
-    only for the sake of large results."""
+    """Plan the batches of an array. Its rows are in memory already, so that the limit is refused only if the
+    results are large."""
     if not forest.mapped and n_rows * (needs.result + forest.n_outputs) < _ALWAYS_FITS:
-        return BatchPlan(n_rows, False, n_jobs)  # single rows are in a hurry
+        return BatchPlan(n_rows, False, n_jobs)  # single rows must be fast
     limit = _limit_lately(memory_limit, int(time.monotonic()))
     if forest.nbytes + n_rows * (needs.result + forest.n_outputs) < min(_ALWAYS_FITS, limit // 4):
         return BatchPlan(n_rows, False, n_jobs)
@@ -176,7 +179,7 @@ def plan_array(forest: Forest, n_rows: int, memory_limit: Any, n_jobs: int, need
 
 
 def gathered(parts: Iterable[npt.NDArray[Any]], n_rows: int | None) -> npt.NDArray[Any]:
-    """All parts in one array; where the number of rows is known, no two copies of it are made."""
+    """All parts in one array, without a second copy if the number of rows is known."""
     found: list[npt.NDArray[Any]] = []
     out, at = None, 0
     for part in parts:
@@ -194,17 +197,17 @@ def gathered(parts: Iterable[npt.NDArray[Any]], n_rows: int | None) -> npt.NDArr
 
 @lru_cache(maxsize=16, typed=True)
 def _limit_lately(memory_limit: Any, second: int) -> int:
-    """The limit, asked for once in a second: the system's answer takes longer than to predict a row."""
+    """The limit, cached for a second: asking the system takes longer than predicting a row."""
     return memory_limit_of(memory_limit)
 
 
 def columns_for(dataset: Dataset, n_features: int, names: npt.NDArray[np.object_] | None) -> Dataset:
-    """The dataset with the features a forest was trained on, by name if both have names."""
+    """The dataset with the features of the forest, selected by name if both have names."""
     if names is not None and dataset.feature_names is not None:
         wanted = [str(name) for name in names]
         return dataset if list(dataset.feature_names) == wanted else dataset.select(wanted)
     known = None if names is None else list(names)
-    warn_of_names(dataset.feature_names, known, "See that they are in the order of training.")
+    warn_of_names(dataset.feature_names, known, "Make sure that they are in the order of training.")
     if dataset.n_features != n_features:
         raise DataError(
             f"The dataset has {dataset.n_features} features, but the forest was trained on {n_features}."
@@ -213,10 +216,10 @@ def columns_for(dataset: Dataset, n_features: int, names: npt.NDArray[np.object_
 
 
 def warn_of_names(found: Sequence[str] | None, known: Sequence[str] | None, way: str) -> None:
-    """Say that columns are taken in their order, if only the data or only the forest has names for them."""
+    """Warn that columns are used in order, if only the data or only the forest has feature names."""
     if (found is None) == (known is None):
         return
-    what = "The data has no names of features, but the forest was fitted with them"
+    what = "The data has no feature names, but the forest was fitted with them"
     if found is not None:
-        what = f"The data has names of features ({shortened(found)}), but the forest was fitted without"
-    warn(f"{what}: columns are taken in their order. {way}", FeatureNamesWarning, stacklevel=4)
+        what = f"The data has feature names ({shortened(found)}), but the forest was fitted without"
+    warn(f"{what}: columns are used in order. {way}", FeatureNamesWarning, stacklevel=4)

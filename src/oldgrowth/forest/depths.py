@@ -1,4 +1,4 @@
-"""How deep the trees of a forest are, found level by level with a bounded part of the nodes at a time."""
+"""The depths of the trees of a forest, found level by level on a bounded number of nodes at a time."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def forest_depths(forest: Forest) -> Depths:
 
 
 def _bucket_depths(forest: Forest) -> Ints:
-    """How deep each bucket lies in its top tree."""
+    """The depth of each bucket in its top tree."""
     depths = np.zeros(int(forest.bucket_start[-1]), dtype=np.int64)
     roots = forest.top_start[:-1].astype(np.int64)
     for leaves, tops, depth in _levels(forest.top_nodes, forest.n_features, roots):
@@ -60,7 +60,7 @@ def _bucket_depths(forest: Forest) -> Ints:
 
 
 def _parts(starts: Ints) -> Iterator[tuple[int, int]]:
-    """Consecutive trees that have about so many nodes together, at least one tree."""
+    """Ranges of consecutive trees that together have about _NODES_AT_A_TIME nodes, at least one tree each."""
     first = 0
     while first < len(starts) - 1:
         last = int(np.searchsorted(starts, starts[first] + _NODES_AT_A_TIME, side="right")) - 1
@@ -70,7 +70,7 @@ def _parts(starts: Ints) -> Iterator[tuple[int, int]]:
 
 
 def _levels(nodes: npt.NDArray[np.uint64], n_features: int, roots: Ints) -> Iterator[tuple[Ints, Ints, int]]:
-    """For each depth: the places of the leaves there, and the numbers of the trees they belong to."""
+    """For each depth: the positions of its leaves, the numbers of their trees, and the depth."""
     node_format = NodeFormat(n_features)
     at, trees, depth = roots, np.arange(len(roots)), 0
     while len(at):

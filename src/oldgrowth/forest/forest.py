@@ -35,20 +35,20 @@ _PART_BYTES = 2**23
 
 @dataclass(frozen=True)
 class MappedArrays:
-    """The files that arrays of bottom trees are mapped from, and the checksum of each of these arrays."""
+    """The files from which the arrays of bottom trees are mapped, and the checksums of these arrays."""
 
     files: tuple[_core.MappedFile, ...]
     checksums: dict[str, int]
-    place: Path  # of a file without a name: where it was made
+    place: Path  # where a file without a name was made
 
 
 class Forest:
     """Flat arrays, described in docs/formats.md, and the core's view of them.
 
-    Nothing in them is trusted: what leads to the bottom trees is checked at once, each bottom tree when it is
-    first used. Nodes and table may be mapped from files and larger than memory; `path` is the model file
-    that the forest was read from. Mapped arrays are read by `parts` or within `checked`, for their files may
-    change at any time.
+    The arrays are not trusted: top trees and indices are checked at once, each bottom tree when it is first
+    used. Nodes and table may be mapped from files and larger than memory; `path` is the model file of the
+    forest, if any. Mapped arrays must be read by `parts` or within `checked`, as their files may change at
+    any time.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Forest:
             array.flags.writeable = False
         try:
             self._core = _core.Forest(n_features, n_classes, **arrays, files=list(self._files))
-        except ValueError as error:  # the core says where and what
+        except ValueError as error:  # as "section: what is wrong"
             section, _, wrong = str(error).partition(": ")
             raise CorruptedModelFileError(path or "The forest", section, wrong or "not possible") from error
 
@@ -80,7 +80,7 @@ class Forest:
 
     @property
     def mapped(self) -> bool:
-        """Whether nodes and table are in a file."""
+        """Whether nodes and table are mapped from files."""
         return bool(self._files)
 
     @property
@@ -117,14 +117,14 @@ class Forest:
             self._core.check()
 
     def prediction_bytes(self, evict: bool) -> tuple[int, int]:
-        """What a thread takes while it predicts: for each row, and beside that."""
+        """Memory of a thread that predicts, in bytes: for each row, and besides."""
         row, thread = self._core.prediction_bytes(evict)
         return row, thread
 
     def parts(self, name: str) -> Iterator[npt.NDArray[Any]]:
-        """An array, one part after the other; those of a mapped array are copies that may be kept.
+        """The parts of an array, in order; parts of a mapped array are copies.
 
-        Raises behind the last part of a mapped array unless its checksum is the one that was written.
+        After the last part of a mapped array its checksum is compared, and an error raised if it differs.
         """
         array = self._arrays[name]
         if self._mapped is None or name not in self._mapped.checksums:
@@ -145,7 +145,7 @@ class Forest:
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        """Raises at the end if mapped arrays may have changed since the beginning."""
+        """A block that raises at its end if mapped arrays may have changed meanwhile."""
         stamps = [file.stamp for file in self._files]
         _core.guard_mappings()
 
@@ -156,14 +156,14 @@ class Forest:
 
         try:
             yield
-        except (LookupError, ValueError):  # numbers from the file may lead anywhere if it changed
+        except (LookupError, ValueError):  # may be a result of the change
             confirm()
             raise
         confirm()
 
     @contextmanager
     def checked(self) -> Iterator[None]:
-        """For all that reads the arrays of trees itself: they are checked, and unchanged at the end."""
+        """A block that may read the arrays of trees: they are checked before it and unchanged at its end."""
         with self.unchanged():
             self.check()
             yield
@@ -176,7 +176,7 @@ class Forest:
         evict: bool,
         sums: npt.NDArray[np.float64],
     ) -> None:
-        """Sums over the trees; with `evict` memory holds no more of a mapped forest than a few buckets."""
+        """Sums over the trees; with `evict` only a few buckets of a mapped forest are in memory at a time."""
         with self._found_damage():
             self._core.predict_sums(x, may_miss, hard, evict, sums)
 
@@ -198,13 +198,13 @@ class Forest:
             raise self._damage("nodes", str(error)) from error
 
     def _raise_if_lost(self) -> None:
-        """A file that was cut off, or of which a part cannot be read."""
+        """Raise an error if a file was truncated, or a part of it cannot be read."""
         for file in self._files:
             size = file.stamp[0]
             if self.path is not None and size < file.size:
                 raise TruncatedModelFileError(self.path, size, file.size)
             if size < file.size or file.lost:
-                raise self._damage("nodes", "a part of the file is gone or cannot be read")
+                raise self._damage("nodes", "a part of the file is missing or cannot be read")
 
     def _damaged_section(self) -> str:
         try:
@@ -225,7 +225,7 @@ class Forest:
         return _unpickled, (self.n_features, self.n_classes, self._arrays | arrays)
 
     def _trees(self) -> list[str]:
-        """The arrays that are mapped and have contents."""
+        """The names of mapped arrays that are not empty."""
         mapped = {} if self._mapped is None else self._mapped.checksums
         return [name for name in mapped if len(self._arrays[name])]
 

@@ -1,6 +1,6 @@
-"""The file of a forest: the one place that writes it and reads it. docs/formats.md describes it.
+"""Writes and reads model files, which docs/formats.md describes.
 
-Nothing in a file is trusted: lengths, offsets, checksums and then every index of the forest are checked; of a
+Files are not trusted: lengths, offsets, checksums and then every index of the forest are checked; those of a
 bottom tree in a mapped file when it is first used.
 """
 
@@ -36,7 +36,7 @@ from .model_meta import SavedForest, shape_of
 
 VERSION = 1
 PAGE = 4096
-# The last byte ends the display of the file by old programs, and is not text.
+# The last byte is not text, and ends the output of programs that print the file.
 _MAGIC = b"OLDGROW\x1a"
 _HEADER = struct.Struct("<8sIIQ")  # magic, version, number of sections, length of the file
 _ENTRY = struct.Struct("<16s8sQQI4x")  # name, type of the items, offset, length in bytes, CRC-32C
@@ -47,13 +47,13 @@ _TYPES: dict[str, np.dtype[Any]] = {name: np.dtype("<u8") for name in ARRAYS} | 
     "tree_crc": np.dtype("<u4"),
     "meta": np.dtype("u1"),
 }
-# The sections that bottom trees lie in, each with its checksum: a tree is checked when it is first used.
+# The sections of bottom trees, each with its checksum: a tree is checked when it is first used.
 _TREES = ("nodes", "table")
 
 
 @dataclass(frozen=True)
 class Section:
-    """Where a part of the file lies; lengths and offsets in bytes."""
+    """A part of the file; length and offset are in bytes."""
 
     name: str
     offset: int
@@ -67,7 +67,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Model:
-    """What a file holds: the forest, what is said about it, and the places of both."""
+    """The contents of a file: the forest, its metadata, and the sections of both."""
 
     forest: Forest
     meta: dict[str, Any]
@@ -82,7 +82,7 @@ def _page_after(end: int) -> int:
 class ModelWriter:
     """Writes a file section by section, so that a forest never has to be in memory as a whole.
 
-    The file appears under its name when the `with` block ends well, whole; otherwise nothing is left.
+    The file appears under its name when the `with` block succeeds; otherwise nothing is left of it.
 
     >>> with ModelWriter(path) as writer:                              # doctest: +SKIP
     ...     writer.add("top_nodes", top_nodes)                         # and the other small arrays
@@ -117,8 +117,8 @@ class ModelWriter:
         self._scope.__exit__(kind, error, trace)
 
     def start(self, name: str, n_items: int | None = None, dtype: npt.DTypeLike | None = None) -> None:
-        """Begin a section; `n_items`, where it is known, is what `finish` then insists on."""
-        assert self._open is None, "finish the section before"
+        """Begin a section; `finish` checks that it has `n_items`, if given."""
+        assert self._open is None, "finish the section first"
         assert name in _TYPES and name not in (s.name for s in self._sections)
         assert dtype is None or np.dtype(dtype) == _TYPES[name], f"{name} holds {_TYPES[name]}"
         end = self._file.tell()
@@ -127,7 +127,7 @@ class ModelWriter:
 
     def append(self, part: npt.NDArray[Any]) -> None:
         """Add items to the section that is open."""
-        assert self._open is not None, "start a section before"
+        assert self._open is not None, "start a section first"
         dtype = _TYPES[self._open[0]]
         assert part.dtype == dtype and part.ndim == 1, f"{self._open[0]} holds {dtype}"
         step = _PART_BYTES // dtype.itemsize
@@ -139,21 +139,21 @@ class ModelWriter:
 
     def finish(self) -> None:
         """End the section that is open."""
-        assert self._open is not None, "start a section before"
+        assert self._open is not None, "start a section first"
         name, n_items = self._open
-        assert n_items is None or self._length == n_items * _TYPES[name].itemsize, f"{name} has other items"
+        assert n_items is None or self._length == n_items * _TYPES[name].itemsize, f"{name} is not complete"
         offset = self._file.tell() - self._length
         self._sections.append(Section(name, offset, self._length, self._crc))
         self._open = None
 
     def add(self, name: str, array: npt.NDArray[Any]) -> None:
-        """A section as a whole."""
+        """Write a whole section."""
         self.start(name, len(array))
         self.append(array)
         self.finish()
 
     def add_meta(self, meta: dict[str, Any]) -> None:
-        """What is known of the forest besides its trees, see model_meta.py; may come last."""
+        """Write the metadata of the forest, see model_meta.py; may come last."""
         self.add("meta", np.frombuffer(json.dumps(meta, allow_nan=False).encode(), dtype=np.uint8))
 
     def _write_header(self) -> None:
@@ -170,7 +170,7 @@ class ModelWriter:
 
 
 def write_model(path: str | os.PathLike[str], forest: Forest, meta: dict[str, Any]) -> None:
-    """Write a forest and what `describe` says of its estimator."""
+    """Write a forest and the metadata from `describe`."""
     with ModelWriter(path) as writer:
         for name in ARRAYS:
             writer.start(name, len(getattr(forest, name)))
@@ -210,7 +210,7 @@ def read_model(path: str | os.PathLike[str], mmap: bool = True) -> Model:
 
 @contextlib.contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Whatever the system says of a file that it fails to read, as an error that names it."""
+    """A block whose system errors become errors that name the file."""
     try:
         yield
     except FileNotFoundError as error:
@@ -224,12 +224,12 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 def load_for_prediction(path: str | os.PathLike[str]) -> SavedForest:
-    """What it takes to predict with the forest that was saved to `path`, without scikit-learn."""
+    """Load a saved forest for prediction, without importing scikit-learn."""
     return restored(path, read_model(path), SavedForest)
 
 
 def restored(path: str | os.PathLike[str], model: Model, make: Callable[..., Any]) -> Any:
-    """What `make` makes of a file that was read."""
+    """The result of `make` for the contents of a file; invalid metadata is an error that names the file."""
     try:
         return make(model.meta, model.forest)
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -241,7 +241,7 @@ def _page_crc(page: bytes | bytearray) -> int:
 
 
 def _read_header(path: Path, page: bytes, size: int) -> tuple[Section, ...]:
-    """The sections, which must lie in the file one behind the other, each on the next page."""
+    """The sections, which must follow one another in the file, each beginning on a new page."""
     if page[: len(_MAGIC)] != _MAGIC[: len(page)]:
         raise NotAModelFileError(path)
     if len(page) < PAGE:
@@ -264,11 +264,11 @@ def _read_header(path: Path, page: bytes, size: int) -> tuple[Section, ...]:
         section = Section(name.rstrip(b"\0").decode("ascii", "replace"), *place)
         known = _TYPES.get(section.name)
         if known is None or section.name in (s.name for s in sections):
-            raise CorruptedModelFileError(path, "header", f"a section {section.name!r} too many")
+            raise CorruptedModelFileError(path, "header", f"an unexpected section {section.name!r}")
         if dtype.rstrip(b"\0") != known.str.encode() or section.length % known.itemsize:
-            raise CorruptedModelFileError(path, section.name, "items of another type")
+            raise CorruptedModelFileError(path, section.name, "its items are of another type")
         if section.offset != _page_after(end) or section.end > size:
-            raise CorruptedModelFileError(path, section.name, "it lies elsewhere")
+            raise CorruptedModelFileError(path, section.name, "its offset is wrong")
         sections.append(section)
         end = section.end
     if end != size:
@@ -277,12 +277,12 @@ def _read_header(path: Path, page: bytes, size: int) -> tuple[Section, ...]:
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    """Without waiting for the other end of a pipe."""
+    """Open a file without waiting for the other end of a pipe."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _read(path: Path, file: BinaryIO, offset: int, size: int) -> npt.NDArray[np.uint8]:
-    """Bytes of the file, which was found to have them."""
+    """Bytes of the file, which was long enough when it was opened."""
     data = np.empty(size, dtype=np.uint8)
     done = 0
     while done < size:
@@ -296,15 +296,14 @@ def _read(path: Path, file: BinaryIO, offset: int, size: int) -> npt.NDArray[np.
 def _read_sections(
     path: Path, file: BinaryIO, sections: tuple[Section, ...], mapped: _core.MappedFile | None
 ) -> dict[str, npt.NDArray[np.uint8]]:
-    """The bytes of each section, which must have their checksum, with zeros between sections.
+    """The bytes of each section. Checksums must match, and bytes between sections must be zero.
 
-    Trees stay in a mapped file and are not read yet; all else is copied, so that nothing that leads to them
-    can change.
+    Trees stay in a mapped file and are not read yet; everything else is copied, so that it cannot change.
     """
     parts, end = {}, PAGE
     for section in sections:
         if _read(path, file, end, section.offset - end).any():
-            raise CorruptedModelFileError(path, section.name, "there is something before its beginning")
+            raise CorruptedModelFileError(path, section.name, "the bytes before it are not zero")
         if mapped is not None and section.name in _TREES:
             part = mapped.bytes[section.offset : section.end]
         else:
@@ -316,9 +315,9 @@ def _read_sections(
 
 
 def _read_meta(path: Path, part: npt.NDArray[np.uint8]) -> dict[str, Any]:
-    # Brackets around nothing would take 25 times their bytes in memory.
+    # Empty brackets would take 25 times their bytes in memory.
     if np.count_nonzero((part == ord("{")) | (part == ord("["))) > 64 + len(part) // 5:
-        raise CorruptedModelFileError(path, "meta", "it is nothing but brackets")
+        raise CorruptedModelFileError(path, "meta", "it has too many brackets")
     try:
         meta = json.loads(part.tobytes())
     except (ValueError, RecursionError) as error:

@@ -1,6 +1,6 @@
-"""What a forest's file says besides its trees, as JSON: an estimator into it, and an estimator from it.
+"""The metadata of a model file, as JSON: everything about an estimator but its trees.
 
-Only plain values go in, so that reading one can never run anything.
+It holds only plain values, so that reading a file never runs code.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _LABEL_TYPES = ("bool", *_INTS, "float16", "float32", "float64")
 
 
 def describe(estimator: Any) -> dict[str, Any]:
-    """A fitted estimator but for its trees."""
-    # A class made from one of ours is saved as ours: the file holds no code.
+    """The metadata of a fitted estimator."""
+    # An instance of a subclass is saved as one of our class: the file holds no code.
     ours = (c for c in type(estimator).__mro__ if c.__module__.startswith(_PACKAGE))
     cls: Any = next(c for c in ours if c.__name__ in public_names)
     parameters, not_saved = {}, {}
@@ -58,18 +58,18 @@ def describe(estimator: Any) -> dict[str, Any]:
 
 
 def shape_of(meta: dict[str, Any]) -> tuple[int, int]:
-    """The numbers of features and classes, after everything that depends on them was compared with them."""
+    """The numbers of features and classes, after checking everything that depends on them."""
     n_features, n_classes = meta["n_features"], meta["n_classes"]
     if type(n_features) is not int or type(n_classes) is not int:
         raise ValueError("the numbers of features and classes are not numbers")
     if not (0 < n_features < 2**32 and 0 <= n_classes < 2**32):
-        raise ValueError(f"{n_features} features and {n_classes} classes are not possible")
+        raise ValueError(f"{n_features} features and {n_classes} classes are out of range")
     names, classes, importances = meta["feature_names"], meta["classes"], meta["importances"]
     if names is not None:
         if type(names) is not list or len(names) != n_features:
             raise ValueError(f"there are not {n_features} feature names")
         for name in names:
-            str.encode(name)  # raises if it is no text
+            str.encode(name)  # raises if it is not text
     if type(importances) is not list or len(importances) != n_features:
         raise ValueError(f"there are not {n_features} importances")
     if (0 if classes is None else len(classes["values"])) != n_classes:
@@ -81,9 +81,9 @@ def shape_of(meta: dict[str, Any]) -> tuple[int, int]:
 
 
 class SavedForest:
-    """What it takes to predict with a saved forest: the attributes that its estimator has, too.
+    """A saved forest for prediction, with the attributes of its estimator that prediction needs.
 
-    Made without the estimator, as importing scikit-learn takes longer than to predict a million rows.
+    It is not an estimator, as importing scikit-learn takes longer than predicting a million rows.
     """
 
     n_features_in_: int
@@ -96,7 +96,7 @@ class SavedForest:
 
 
 def restore_columns(estimator: Any, meta: dict[str, Any]) -> None:
-    """What is known of the features and of the target."""
+    """Restore what is known of the features and the target."""
     estimator.n_features_in_ = meta["n_features"]
     if meta["feature_names"] is not None:
         estimator.feature_names_in_ = np.array(meta["feature_names"], dtype=object)
@@ -109,14 +109,14 @@ def report_of(meta: dict[str, Any], forest: Any) -> FitReport:
     report = FitReport.from_dict(value_of(meta["fit_report"]))
     counts, kept = np.diff(forest.bucket_start).tolist(), report.rows_by_bucket
     if kept and [len(top) for top in kept] != counts:
-        raise ValueError("the report has rows of other buckets than the forest has")
+        raise ValueError("the buckets of the report are not those of the forest")
     if not all(type(rows) is int and 0 < rows < 2**63 for top in kept for rows in top):
-        raise ValueError("the rows of a bucket are not a number of rows")
+        raise ValueError("the number of rows of a bucket is not a positive integer")
     return report
 
 
 def _plain(value: Any) -> Any:
-    """The value as JSON has it. A dict becomes pairs, for its keys need not be strings."""
+    """The value as JSON. A dict becomes pairs, as its keys need not be strings."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if isinstance(value, float) and not math.isfinite(value):
@@ -133,7 +133,7 @@ def _plain(value: Any) -> Any:
 
 
 def value_of(plain: Any) -> Any:
-    """What `_plain` was given."""
+    """The inverse of `_plain`."""
     if isinstance(plain, list):
         return [value_of(v) for v in plain]
     if isinstance(plain, dict):

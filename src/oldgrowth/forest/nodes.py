@@ -1,4 +1,4 @@
-"""The bits of a node: the only Python that knows them. cpp/base/node.hpp lays them out.
+"""The bits of a node, as defined in cpp/base/node.hpp. No other Python module knows them.
 
 All functions take arrays of nodes.
 """
@@ -24,7 +24,7 @@ def is_leaf(nodes: Nodes) -> npt.NDArray[np.bool_]:
 
 
 def payload(leaves: Nodes) -> Ints:
-    """What a leaf holds; in a top tree, the number of its bucket."""
+    """The contents of a leaf; in a top tree, the number of its bucket."""
     return (leaves & ~_LEAF).astype(np.int64)
 
 
@@ -38,7 +38,7 @@ def threshold(nodes: Nodes) -> npt.NDArray[np.float32]:
 
 
 class NodeFormat:
-    """The fields whose place depends on the number of features."""
+    """The fields whose position depends on the number of features."""
 
     def __init__(self, n_features: int) -> None:
         self._right_shift = np.uint64(_core.right_shift(n_features))
@@ -46,11 +46,11 @@ class NodeFormat:
         self._feature_mask = (np.uint64(1) << (self._missing_shift - np.uint64(32))) - np.uint64(1)
 
     def right(self, splits: Nodes) -> Ints:
-        """How many nodes away the right child is."""
+        """Distance of the right child, in nodes."""
         return (splits >> self._right_shift).astype(np.int64)
 
     def moved_right(self, splits: Nodes, by: int) -> Nodes:
-        """The same splits with their right children farther away."""
+        """The same splits with right children that are farther away."""
         return splits + (np.uint64(by) << self._right_shift)
 
     def feature(self, splits: Nodes) -> Ints:
@@ -68,7 +68,7 @@ def leaf_values(leaves: Nodes) -> npt.NDArray[np.float64]:
 def leaf_shares(
     leaves: Nodes, table: npt.NDArray[Any], first_row: Ints | int, hard: bool
 ) -> npt.NDArray[np.float64]:
-    """The share of each class in the leaves of a classification tree; if `hard`, all of it is the largest's.
+    """The share of each class in the leaves of a classification tree; if `hard`, 1 for the largest class.
 
     `table` has a column for each class; the rows of the leaves' trees begin at `first_row`.
     """

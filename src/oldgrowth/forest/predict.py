@@ -1,4 +1,4 @@
-"""Stage 6: predict rows in batches, in parallel over rows."""
+"""Predictions of an array, in parallel over its rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..rows.array_rows import as_float32
 from ..system.threads import workers
 from .forest import Forest
 
-# Rows converted at a time, so that a copy of X is never larger than this; a multiple of the core's batch.
+# Rows converted at a time: an upper bound for copies of X, and a multiple of the core's batch.
 _ROWS_AT_A_TIME = 65_536
 # Fewer rows than this are predicted without starting threads.
 ROWS_WORTH_A_THREAD = 1024

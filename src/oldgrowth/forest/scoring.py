@@ -224,7 +224,7 @@ class RegressionErrors(_Sums):
 
 
 class _Pairs:
-    """Counts of (label, prediction) in a matrix, or, of many classes, only of the pairs that occur."""
+    """Counts of (label, prediction): in a matrix, or for many classes only of pairs that occur."""
 
     def __init__(self, n_classes: int) -> None:
         self._k = n_classes
@@ -251,7 +251,7 @@ class _Pairs:
         return self._counts.reshape(self._k, self._k) if self._dense else None
 
     def most_confused(self, n: int) -> list[tuple[int, int, int]]:
-        """The pairs of label and other prediction that occur most often, with how often."""
+        """The most frequent wrong predictions: label, prediction and count."""
         labels, predicted = np.divmod(self._keys, self._k)
         wrong = np.flatnonzero((labels != predicted) & (self._counts > 0))
         most = wrong[np.argsort(-self._counts[wrong], kind="stable")[:n]]
@@ -261,7 +261,7 @@ class _Pairs:
 
 
 class Confusion:
-    """How often each label was taken for each class; labels that the forest does not know are counted too."""
+    """How often each label was predicted as each class; labels unknown to the forest are counted too."""
 
     def __init__(self, classes: npt.NDArray[Any]) -> None:
         k = len(classes)
@@ -273,7 +273,7 @@ class Confusion:
 
     @property
     def matrix(self) -> npt.NDArray[np.int64] | None:
-        """Rows by label and prediction, unless there are too many classes."""
+        """Numbers of rows by label and prediction; None if there are too many classes."""
         return self.pairs.matrix()
 
     def add(self, y: Labels, predicted: npt.NDArray[np.intp]) -> None:
@@ -302,7 +302,7 @@ class Confusion:
         return sum(self.unknown.values())
 
     def scores(self) -> dict[str, Any]:
-        """As scikit-learn has them: an unknown label is a label that is never found."""
+        """The scores as scikit-learn defines them; an unknown label has recall 0."""
         right, support, predicted = self._right, self._support, self._predicted
         with np.errstate(invalid="ignore"):
             recall, precision = right / support, right / predicted

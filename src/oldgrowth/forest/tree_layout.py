@@ -1,4 +1,4 @@
-"""Where the nodes of a top tree lie when it is drawn: leaves side by side, parents between their children."""
+"""Positions of the nodes of a top tree in a drawing: leaves side by side, parents between their children."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class TreeLayout:
-    """All nodes in their order, then what only leaves (`leaves`) or inner nodes (`splits`) have."""
+    """Arrays for all nodes in order, for leaves (`leaves`) and for inner nodes (`splits`)."""
 
-    x: npt.NDArray[np.float64]  # leaves are 1 apart, from 0 on
+    x: npt.NDArray[np.float64]  # leaves are at 0, 1, 2, ...
     depth: Ints
     leaves: Ints
     bucket: Ints  # of each leaf
@@ -36,7 +36,7 @@ def lay_out(forest: Forest, top: int) -> TreeLayout:
     right = splits + node_format.right(inner)
     x, depth = np.zeros(len(nodes)), np.zeros(len(nodes), dtype=np.int64)
     x[leaves] = np.arange(len(leaves))
-    # Children lie behind their parents: depths are known forwards, places backwards.
+    # Children come after their parents: depths are computed forwards, positions backwards.
     for parent, child in zip(splits.tolist(), right.tolist(), strict=True):
         depth[[parent + 1, child]] = depth[parent] + 1
     for parent, child in zip(splits[::-1].tolist(), right[::-1].tolist(), strict=True):

@@ -1,6 +1,6 @@
-"""Each tree of a forest in one piece: a top tree with a bottom tree in place of each of its buckets.
+"""The trees of a forest as single trees: a top tree with a bottom tree in place of each of its buckets.
 
-Comes in: the forest's 8-byte nodes. Goes out: flat arrays of one tree after the other, for other formats.
+Input: the 8-byte nodes of the forest. Output: flat arrays, tree by tree, for other formats.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Bools = npt.NDArray[np.bool_]
 class WholeTree:
     """Nodes in depth-first order: the left child follows its parent. A leaf is its own child.
 
-    `value` has a row for each node, of class shares or of one number; those of inner nodes are zero.
+    `value` has a row for each node, of class shares or of one number; rows of inner nodes are zero.
     """
 
     is_leaf: Bools
@@ -54,7 +54,7 @@ def trees_of(estimator: Any) -> Iterator[WholeTree]:
 
 
 def whole_trees(forest: Forest, hard: bool = False) -> Iterator[WholeTree]:
-    """The trees in the order of `apply`; if `hard`, a leaf has its largest class alone."""
+    """The trees in the order of `apply`; if `hard`, a leaf has only its largest class."""
     with forest.checked():
         for top, trees in enumerate(forest.trees_of_top.tolist()):
             plan = _Plan.of(forest, top)
@@ -63,7 +63,7 @@ def whole_trees(forest: Forest, hard: bool = False) -> Iterator[WholeTree]:
 
 
 def whole_sizes(forest: Forest) -> Ints:
-    """How many nodes each whole tree has."""
+    """The number of nodes of each whole tree."""
     sizes: list[int] = []
     for top, trees in enumerate(forest.trees_of_top.tolist()):
         plan = _Plan.of(forest, top)
@@ -73,7 +73,7 @@ def whole_sizes(forest: Forest) -> Ints:
 
 @dataclass(frozen=True)
 class _Plan:
-    """A top tree, its leaves in their order, and the first bottom tree in the bucket of each."""
+    """A top tree, its leaves in order, and the first bottom tree in the bucket of each leaf."""
 
     nodes: npt.NDArray[np.uint64]
     leaves: Ints
@@ -87,7 +87,7 @@ class _Plan:
         return cls(nodes, leaves, int(forest.bottom_start[top]) + buckets * int(forest.trees_of_top[top]))
 
     def sizes(self, forest: Forest, tree: int) -> Ints:
-        """The nodes of the bottom tree in place of each leaf."""
+        """The number of nodes of the bottom tree in place of each leaf."""
         bottom = self.bottom + tree
         return (forest.node_start[bottom + 1] - forest.node_start[bottom]).astype(np.int64)
 
@@ -96,12 +96,12 @@ def _join(forest: Forest, plan: _Plan, tree: int, hard: bool) -> WholeTree:
     bottom = plan.bottom + tree
     sizes = np.ones(len(plan.nodes), dtype=np.int64)
     sizes[plan.leaves] = plan.sizes(forest, tree)
-    place = np.cumsum(sizes) - sizes  # of each top node, or of the root of what takes its place
+    place = np.cumsum(sizes) - sizes  # of each top node, or of the root that replaces it
     n = int(sizes.sum())
     in_bottom = np.ones(n, dtype=bool)
     inner_tops = np.flatnonzero(~is_leaf(plan.nodes))
     in_bottom[place[inner_tops]] = False
-    # A node in a bottom tree is as far from its place in the forest as the root of that tree.
+    # All nodes of a bottom tree move by the same distance as its root.
     moved = np.repeat(forest.node_start[bottom].astype(np.int64) - place[plan.leaves], sizes[plan.leaves])
     nodes = np.empty(n, dtype=np.uint64)
     nodes[in_bottom] = forest.nodes[np.flatnonzero(in_bottom) + moved]
@@ -121,7 +121,7 @@ def _decoded(
     return WholeTree(
         is_leaf=leaf,
         feature=np.where(leaf, 0, node_format.feature(nodes)),
-        # Infinity lets all but missing values go left; the largest number does it, too, and can be written.
+        # Infinity sends all but missing values left; the largest float does so too, and every format has it.
         threshold=np.minimum(threshold(np.where(leaf, np.uint64(0), nodes)), np.finfo(np.float32).max),
         missing_left=node_format.missing_left(nodes) & ~leaf,
         left=np.arange(len(nodes)) + ~leaf,

@@ -1,4 +1,4 @@
-"""How far a fit is: counted stage by stage, shown on a screen, logged, and given to the caller's callback."""
+"""The progress of a fit: counted by stage, shown on a screen, logged, and passed to the callback."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _LOOK_SECONDS = 0.02
 
 @dataclass(frozen=True)
 class FitProgress:
-    """How far a fit is, as its `callback` is told."""
+    """The progress of a fit, as passed to its `callback`."""
 
     stage: str  # "sample", "top trees", "distribute", "grow", "assemble" or "out of bag"
-    rows: int  # that the stage has finished; in "grow" a row counts once for each tree
-    total_rows: int | None  # of the stage; None as long as nobody knows it
+    rows: int  # finished by the stage; in "grow" a row counts once for each tree
+    total_rows: int | None  # of the stage; None while unknown
     seconds: float  # since the stage began
-    finished: bool  # whether the stage is over
+    finished: bool  # whether the stage has ended
     bytes_read: int  # in this stage, from the source and from disk
     bytes_written: int  # in this stage, to disk
-    disk: int  # bytes that the fit has on disk now
-    memory: int  # bytes that the process has now
+    disk: int  # bytes of the fit on disk now
+    memory: int  # bytes of the process now
     memory_limit: int  # bytes
 
 
@@ -42,7 +42,7 @@ Callback = Callable[[FitProgress], Any]
 
 @dataclass(frozen=True)
 class Observers:
-    """Who follows a fit: a person, if `verbose`, and a function."""
+    """Who follows the progress of a fit: a person, if `verbose`, and a function."""
 
     verbose: int = 0
     callback: Callback | None = None
@@ -53,7 +53,7 @@ class Observers:
 
 
 class StoppedByCallback(BaseException):
-    """Carries what a callback raised out of the fit: nothing on the way takes it for an error of ours."""
+    """Carries the exception of a callback out of the fit, so that no code on the way handles it."""
 
     def __init__(self, raised: Exception) -> None:
         super().__init__(str(raised))
@@ -61,12 +61,12 @@ class StoppedByCallback(BaseException):
 
 
 class StageProgress:
-    """Counts the rows that a stage has finished; `total` is None as long as nobody knows it."""
+    """Counts the finished rows of a stage; `total` is None while unknown."""
 
     def __init__(self, name: str, total: int | None) -> None:
         self.name, self.total, self.done = name, total, 0
-        self.skipped = 0  # of those done, by an interrupted fit
-        self.memory = 0  # the most that was seen
+        self.skipped = 0  # rows of `done` that an interrupted fit had finished
+        self.memory = 0  # the highest seen
         self._looked = 0.0
 
     def advance(self, rows: int) -> None:
@@ -78,17 +78,17 @@ class StageProgress:
             self._look(now)
 
     def skip(self, rows: int) -> None:
-        """Count rows that an interrupted fit has finished: they took no time now."""
+        """Count rows that an interrupted fit had finished, which take no time now."""
         self.skipped += rows
         self.advance(rows)
 
     def _look(self, now: float) -> None:
-        """Tell whoever follows the stage, if it is time."""
+        """Tell the followers of the stage whose turn it is."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What a fit has of the machine: its memory limit, what it has on disk, bytes read and written there."""
+    """What a fit uses of the machine: its memory limit, bytes on disk, bytes read and written there."""
 
     memory_limit: int
     on_disk: Callable[[], int] = lambda: 0
@@ -96,7 +96,7 @@ class Machine:
 
 
 class FollowedStage(StageProgress):
-    """Knows what there is to say of a stage: rows, rate, bytes, time left, memory, disk."""
+    """Describes the progress of a stage: rows, rate, bytes, time left, memory, disk."""
 
     def __init__(self, name: str, total: int | None, source_bytes: int | None, machine: Machine) -> None:
         super().__init__(name, total)
@@ -108,7 +108,7 @@ class FollowedStage(StageProgress):
         self._told: list[float] = []
 
     def follow(self, every: float, tell_it: Callable[[], None]) -> None:
-        """Call a function while the stage advances, after so many seconds each time."""
+        """Call a function every so many seconds while the stage advances."""
         self._followers.append((every, tell_it))
         self._told.append(self._started)
 
@@ -143,7 +143,7 @@ class FollowedStage(StageProgress):
         )
 
     def words(self, width: int = 1000) -> list[str]:
-        """What there is to say, the less important left out where it would be too long."""
+        """The progress in words; the less important ones are left out if they would be too long."""
         rate = (self.done - self.skipped) / max(self.seconds, 1e-9)
         of_all = "" if self.total is None else f" of {self.total:,}"
         noun = "row" if (self.done if self.total is None else self.total) == 1 else "rows"
@@ -164,7 +164,7 @@ class FollowedStage(StageProgress):
 
 
 class Progress:
-    """Tells whoever follows a fit of its stages; silent unless somebody does."""
+    """Reports the stages of a fit to its observers."""
 
     def __init__(self, observers: Observers, machine: Machine) -> None:
         self._screen = screen_for(observers.verbose)
@@ -206,7 +206,7 @@ class Progress:
         try:
             self._callback(progress)
         except Exception as error:
-            error.add_note(f"The callback of the fit raised this in the stage {progress.stage!r}.")
+            error.add_note(f"Raised by the callback of the fit in stage {progress.stage!r}.")
             raise StoppedByCallback(error) from error
 
 

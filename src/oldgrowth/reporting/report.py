@@ -1,4 +1,4 @@
-"""The report of a fit: what each stage did and what came out."""
+"""The report of a fit: what each stage did, and the resulting forest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..system.memory import peak_memory, release_memory, resident_memory
 from .progress import Machine, Observers, Progress, StageProgress
 
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
-KEPT_BUCKETS = 100_000  # with their rows one by one; of more there are quantiles alone
+KEPT_BUCKETS = 100_000  # whose rows are kept one by one; for more, only quantiles
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class StageReport:
 
 @dataclass(repr=False)
 class FitReport:
-    """What `fit` did; prints as a table, `as_dict()` for machines."""
+    """What `fit` did. Prints as a table; `as_dict()` gives plain values."""
 
     stages: list[StageReport] = field(default_factory=list)
     rows: int = 0
@@ -47,7 +47,7 @@ class FitReport:
     bucket_size: int = 0
     top_sample: int = 0
     bucket_rows: dict[str, int] = field(default_factory=dict)
-    rows_by_bucket: list[list[int]] = field(default_factory=list)  # for each top tree; empty: not kept
+    rows_by_bucket: list[list[int]] = field(default_factory=list)  # for each top tree; empty if not kept
     buckets_split: int = 0  # because they came out too large
     nodes: int = 0
     depth: int = 0
@@ -62,7 +62,7 @@ class FitReport:
         return sum(stage.seconds for stage in self.stages)
 
     def count_buckets(self, sizes: list[npt.NDArray[np.int64]]) -> None:
-        """Take down the rows of the buckets of each top tree."""
+        """Record the rows of the buckets of each top tree."""
         self.buckets = sum(map(len, sizes))
         self.rows_by_bucket = [top.tolist() for top in sizes] if self.buckets <= KEPT_BUCKETS else []
         self.bucket_rows = quantiles_of_buckets(np.concatenate(sizes))
@@ -72,7 +72,7 @@ class FitReport:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> FitReport:
-        """The report that gave `as_dict()`; what another version has more or less is passed over."""
+        """The inverse of `as_dict()`; fields that another version has or lacks are ignored."""
         known = _known(cls, values)
         known["stages"] = [StageReport(**_known(StageReport, stage)) for stage in known.get("stages", [])]
         return cls(**known)
@@ -105,13 +105,13 @@ class FitReport:
         trees, nodes = counted(self.trees, "tree"), counted(self.nodes, "node")
         lines.append(f"{trees} {groups}, {nodes}, depth {self.depth}")
         sizes = self.bucket_rows
-        if self.buckets > 1 and {"0%", "50%", "100%"} <= sizes.keys():  # a file may hold anything
+        if self.buckets > 1 and {"0%", "50%", "100%"} <= sizes.keys():  # they may come from a file
             lines.append(
                 f"{self.buckets:,} buckets of {sizes['0%']:,} to {sizes['100%']:,} rows, "
                 f"median {sizes['50%']:,}"
             )
         if self.buckets_split:
-            lines.append(f"{counted(self.buckets_split, 'bucket')} split again for being too large")
+            lines.append(f"{counted(self.buckets_split, 'bucket')} split again because they were too large")
         place = "in memory" if self.store == "memory" else "on disk"
         rounds = f", in {self.rounds} rounds" if self.rounds > 1 else ""
         lines.append(f"kept {place}{rounds}: {self.store_reason}")
@@ -123,20 +123,20 @@ class FitReport:
 
 
 def _aligned(cells: tuple[str, ...]) -> str:
-    """A line of the table; a line may end early."""
+    """A line of the table, which may have fewer cells than others."""
     widths = (12, 14, 10, 8, 10, 10, 10)
     sides = "<>>>>>>"
     return "".join(f"{cell:{side}{width}}" for cell, side, width in zip(cells, sides, widths, strict=False))
 
 
 def quantiles_of_buckets(rows: npt.NDArray[np.int64]) -> dict[str, int]:
-    """Rows of the smallest, the median and the largest bucket, and of those between: each is a bucket's."""
+    """Quantiles of the rows per bucket; each is the number of rows of a bucket."""
     quantiles = np.quantile(rows, _QUANTILES, method="nearest")
     return {f"{q:.0%}": int(v) for q, v in zip(_QUANTILES, quantiles, strict=True)}
 
 
 def _known(cls: type[FitReport | StageReport], values: dict[str, Any]) -> dict[str, Any]:
-    """The values of the fields that there are, which must be of their types."""
+    """The values of known fields, which must have the right types."""
     known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
     for f in fields(cls):
         value = known.get(f.name)
@@ -146,7 +146,7 @@ def _known(cls: type[FitReport | StageReport], values: dict[str, Any]) -> dict[s
 
 
 def _fits(value: Any, kind: str) -> bool:
-    """Whether a value may stand in a field of the report."""
+    """Whether a value has the type of a field."""
     if kind == "int":
         return type(value) is int and abs(value) < 2**63
     if kind == "dict[str, int]":
@@ -157,7 +157,7 @@ def _fits(value: Any, kind: str) -> bool:
 
 
 class DiskUse(Protocol):
-    """What a workspace tells of its files."""
+    """What a workspace knows of its files."""
 
     bytes_read: int
     bytes_written: int
@@ -167,23 +167,23 @@ class DiskUse(Protocol):
 
 
 class Recorder:
-    """Times the stages, for the report and for the eyes."""
+    """Times the stages, for the report and for the progress that is shown."""
 
     def __init__(self, observers: Observers, memory_limit: int) -> None:
         self.report = FitReport(memory_limit=memory_limit)
-        self.disk: Callable[[], DiskUse | None] = lambda: None  # once there is a workspace
+        self.disk: Callable[[], DiskUse | None] = lambda: None  # set once there is a workspace
         self._progress = Progress(observers, Machine(memory_limit, self._on_disk, self._moved))
 
     @contextmanager
     def stage(self, name: str, total: int | None, source_bytes: int | None = None) -> Iterator[StageProgress]:
-        """A stage over so many rows, which have so many bytes at their source."""
+        """A stage over `total` rows, which are `source_bytes` in the source."""
         started, highest = time.perf_counter(), peak_memory()
         read, written = self._moved()
         with self._progress.stage(name, total, source_bytes) as progress:
             yield progress
         seconds = time.perf_counter() - started
         self.report.peak_memory = max(self.report.peak_memory, peak_memory())
-        # The system tells of a peak that is older, too; then what was seen in between must do.
+        # The peak of the process may be older than the stage: then the highest memory that was seen is used.
         peak = peak_memory() if peak_memory() > highest else max(progress.memory, resident_memory())
         read_now, written_now = self._moved()
         self.report.stages.append(

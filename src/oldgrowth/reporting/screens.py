@@ -1,6 +1,6 @@
-"""Where a verbose fit is shown: a live line on a terminal, a table in a notebook, or plain lines.
+"""How a verbose fit is shown: a live line on a terminal, a table in a notebook, or plain lines.
 
-A screen is a handler of log records, for sentences, that also follows a stage while it runs.
+A screen is a log handler, for sentences, that also follows a stage while it runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
 
 BETWEEN = " · "
-# Columns of a terminal: before the words of a line, of its bar, and from which on there is room for both.
+# Columns of a terminal: before the words of a line, of its bar, and the least for both.
 _HEAD, _BAR, _WIDE = 14, 24, 160
 
 
@@ -33,26 +33,26 @@ class Stage(Protocol):
 
 
 class Screen(logging.Handler):
-    """Plain lines on standard error: a sentence each, and one for a stage now and then."""
+    """Plain lines on standard error, one for each sentence, and one for a stage from time to time."""
 
-    lines = True  # whether stages are told as sentences
+    lines = True  # whether stages are shown as sentences
 
     def emit(self, record: logging.LogRecord) -> None:
-        if sys.stderr is not None:  # as in a program without a console
+        if sys.stderr is not None:  # it is None in a program without a console
             print(f"oldgrowth: {printable(record.getMessage())}", file=sys.stderr, flush=True)
 
     def begin(self, stage: Stage) -> None:
-        """Show a stage that has begun."""
+        """Show a new stage."""
 
     def update(self, stage: Stage) -> None:
-        """Show how far the stage is."""
+        """Show the progress of the stage."""
 
     def end(self, stage: Stage) -> None:
         """Show the stage for the last time."""
 
 
 class TerminalScreen(Screen):
-    """A line for each stage, which is drawn anew while it runs."""
+    """A line for each stage, which is updated while it runs."""
 
     lines = False
 
@@ -135,7 +135,7 @@ class NotebookScreen(Screen):
 
 
 def screen_for(verbose: int) -> Screen | None:
-    """The screen that there is; None unless `verbose`."""
+    """The screen for the terminal, notebook or log in use; None unless `verbose`."""
     if not verbose:
         return None
     if _in_notebook():
@@ -147,7 +147,7 @@ def screen_for(verbose: int) -> Screen | None:
 
 
 def _in_notebook() -> bool:
-    """Whether a kernel runs this, whose output a notebook shows."""
+    """Whether this runs in the kernel of a notebook."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
     return getattr(shell, "kernel", None) is not None

@@ -1,4 +1,4 @@
-"""How results are shown: tables for people, JSON for machines."""
+"""Results as tables for people and JSON for programs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_LINES = 16
 
 
 class SafeConsole(Console):
-    """Prints text without the control characters that names in files may have."""
+    """Prints text without control characters, which names in files may have."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         super().print(*(printable(o, keep="\n") if isinstance(o, str) else o for o in objects), **options)
@@ -42,7 +42,7 @@ def _safe(cell: Any) -> Any:
 
 
 def table(title: str, first: str, *others: str) -> Table:
-    """A table whose first column is words and whose other columns are numbers."""
+    """A table with words in the first column and numbers in the others."""
     made = SafeTable(first, title=title, title_justify="left")
     for heading in others:
         made.add_column(heading, justify="right")
@@ -51,7 +51,7 @@ def table(title: str, first: str, *others: str) -> Table:
 
 def stage_table(report: FitReport) -> Table:
     heads = ("rows", "seconds", "share", "read", "written", "peak")
-    made = table("Training, stage by stage", "stage", *heads)
+    made = table("Training by stage", "stage", *heads)
     total = report.seconds or 1.0
     for stage in report.stages:
         moved = (stage.bytes_read, stage.bytes_written, stage.peak_memory)
@@ -69,13 +69,13 @@ def stage_table(report: FitReport) -> Table:
 
 
 def facts_table(title: str) -> Table:
-    """A table of words and what they are."""
+    """A table of names and values."""
     return SafeTable(title=title, title_justify="left", show_header=False)
 
 
 @dataclass(frozen=True)
 class Range:
-    """How many there are with a value from `first` to `last`."""
+    """The number of items with a value from `first` to `last`."""
 
     first: int
     last: int
@@ -83,7 +83,7 @@ class Range:
 
 
 def distribution_table(title: str, first: str, counted: str, ranges: list[Range], ascii_only: bool) -> Table:
-    """How many there are in each range, as a number, as a share and as a bar."""
+    """The number of items in each range, with its share and a bar."""
     full, little = "#-" if ascii_only else "█▏"
     made = table(title, first, counted, "share")
     made.add_column("")
@@ -96,7 +96,7 @@ def distribution_table(title: str, first: str, counted: str, ranges: list[Range]
 
 
 def ranges_of(values: npt.NDArray[np.int64], counts: npt.NDArray[np.int64] | None = None) -> list[Range]:
-    """The values, each as often as `counts` says, in at most so many ranges of equal length as can be read.
+    """The values, each counted `counts` times, in at most _MOST_LINES ranges of equal length.
 
     Ranges begin at multiples of their length, which is 1, 2 or 5 times a power of ten.
     """
@@ -111,7 +111,7 @@ def ranges_of(values: npt.NDArray[np.int64], counts: npt.NDArray[np.int64] | Non
 
 
 def report_facts(report: FitReport) -> dict[str, Any]:
-    """The report for machines, without the rows of each bucket, of which there may be very many."""
+    """The report as a dict, without the rows of each bucket, which may be very many."""
     facts = report.as_dict()
     del facts["rows_by_bucket"]
     return facts
@@ -126,7 +126,7 @@ def print_json(result: dict[str, Any]) -> None:
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON has it; what is not a finite number is null."""
+    """The value as JSON; NaN and infinity become null."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: temporary name, fsync, rename."""
+"""Files that are written completely or not at all: temporary name, fsync, rename."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ _KINDS = {
 
 @contextlib.contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write, which gets its name when the block ends well; otherwise nothing is left of it."""
+    """A file to write, which gets its name when the block succeeds; otherwise nothing is left of it."""
     with ended_by_signals():
         yield from _new_file(path)
 
 
 def check_replaceable(path: Path) -> Path:
-    """Where a file of this name is: a link is followed. Only a regular file may be there already."""
+    """The path to write, with links followed. Refuse to replace anything but a regular file."""
     final = Path(os.path.realpath(path))
     try:
         mode = os.lstat(final).st_mode
     except OSError:
-        return final  # nothing is there, or writing will say what is wrong
+        return final  # nothing is there, or writing will fail with a clear error
     if not stat.S_ISREG(mode):
         kind = next((name for is_kind, name in _KINDS.items() if is_kind(mode)), "something else")
         raise OutputError(path, kind)
@@ -69,7 +69,7 @@ def _new_file(path: Path) -> Iterator[BinaryIO]:
             name = ""
         _sync_directory(final.parent)
     except OSError as error:
-        # The person knows the final name, not the temporary one; what the block reads has names of its own.
+        # Users know the final name, not the temporary one; errors of other files in the block stay.
         if isinstance(error, OldgrowthError):
             raise
         ours = not name or error.filename in (name, str(path)) or isinstance(error, _SyncError)
@@ -82,12 +82,12 @@ def _new_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def _open_part(final: Path) -> tuple[str, int]:
-    """A new file beside the final one, with the rights of the file it will replace, or the usual ones.
+    """A new file beside the final one, with the permissions of the file it replaces, or the default ones.
 
-    It is locked while it is written: one that is not was left behind by a process that was killed.
+    It is locked while it is written: an unlocked one was left behind by a killed process.
     """
     while True:
-        stem = os.fsdecode(os.fsencode(final.name)[:_STEM_BYTES])  # short enough, whatever the name
+        stem = os.fsdecode(os.fsencode(final.name)[:_STEM_BYTES])  # within the limit on names
         token = secrets.token_hex(4)
         name = str(final.with_name(f"{stem}.{token}-{_seal(stem, token)}.part"))
         try:
@@ -96,7 +96,7 @@ def _open_part(final: Path) -> tuple[str, int]:
             continue
         kept = False
         try:
-            kept = _lock(handle) and _is_at(handle, name)  # else another process takes it for left behind
+            kept = _lock(handle) and _is_at(handle, name)  # else another process may remove it
         finally:
             if not kept:
                 os.close(handle)
@@ -110,7 +110,7 @@ def _open_part(final: Path) -> tuple[str, int]:
 
 
 class _NamedFile(io.FileIO):
-    """Names the file in what goes wrong with it."""
+    """A file whose errors name its final path."""
 
     def __init__(self, handle: int, path: Path) -> None:
         super().__init__(handle, "r+")
@@ -124,26 +124,26 @@ class _NamedFile(io.FileIO):
 
 
 def _discard(part: Path) -> None:
-    """Remove what was begun; whatever that meets, the error that is seen is the one that led here."""
+    """Remove an unfinished file. A failure is only a warning, so that the original error is raised."""
     for last in (False, True):
         try:
             part.unlink(missing_ok=True)
             return
         except OSError as error:
             if last:
-                what = f"{part} could not be removed: {error.strerror}. It holds nothing whole: remove it."
+                what = f"{part} could not be removed: {error.strerror}. It is incomplete: remove it."
                 with contextlib.suppress(LeftoverWarning):
                     warn(what, LeftoverWarning)
 
 
 def _seal(stem: str, token: str) -> str:
-    """Tells the name of a temporary file of ours from one that looks like it."""
+    """A checksum in the names of our temporary files, to recognize them."""
     sealed = np.frombuffer(os.fsencode(f"oldgrowth {stem} {token}"), dtype=np.uint8)
     return f"{_core.crc32c(sealed):08x}"
 
 
 def _lock(handle: int) -> bool:
-    """False if another process has the lock; some file systems have none, and there nothing is reclaimed."""
+    """False if another process holds the lock. On file systems without locks nothing is reclaimed."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -161,7 +161,7 @@ def _is_at(handle: int, name: str) -> bool:
 
 
 def _reclaim(directory: Path) -> None:
-    """Remove temporary files of ours that were left behind by processes that were killed."""
+    """Remove our temporary files that killed processes left behind."""
     with contextlib.suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
             found = _PART.fullmatch(entry.name)
@@ -195,7 +195,7 @@ def _sync(file: BinaryIO) -> None:
 
 
 def _sync_directory(path: Path) -> None:
-    """So that the new name survives a power cut, on systems that let a directory be synced."""
+    """Make the new name survive a power cut, where directories can be synced."""
     with contextlib.suppress(OSError):
         handle = os.open(path, os.O_RDONLY)
         try:

@@ -1,5 +1,5 @@
-"""What the system allows this process beside the machine's memory: its control group (a container, a job of
-Slurm, a unit of systemd) and all groups above it. And which directories are memory themselves."""
+"""Memory limits of the control group of this process (a container, a Slurm job, a systemd unit) and of all
+groups above it; and which directories are in memory."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PROC = Path("/proc/self")
-# Kinds of file systems whose files are memory.
+# File systems whose files are in memory.
 _MEMORY_FILE_SYSTEMS = frozenset(("tmpfs", "ramfs"))
 
 
 @dataclass(frozen=True)
 class GroupMemory:
-    """The limit of a group, and what it uses of it; pages of files that can be dropped do not count."""
+    """The limit and the usage of a group; cached pages of files that can be dropped do not count."""
 
     limit: int
     used: int
@@ -22,14 +22,14 @@ class GroupMemory:
 
 @dataclass(frozen=True)
 class _Mount:
-    root: str  # what of the file system is mounted
+    root: str  # the part of the file system that is mounted
     point: Path
     kind: str
     options: str
 
 
 def group_memory(proc: Path = _PROC) -> list[GroupMemory]:
-    """For each group that this process is in and that has a limit."""
+    """The memory of each group of this process that has a limit."""
     mounts = list(_mounts(proc))
     found = []
     for line in _text(proc / "cgroup").splitlines():
@@ -49,7 +49,7 @@ def group_memory(proc: Path = _PROC) -> list[GroupMemory]:
 
 
 def is_memory(directory: Path, proc: Path = _PROC) -> bool:
-    """Whether the files of a directory are memory, as those of /dev/shm and, on some systems, /tmp."""
+    """Whether the files of a directory are in memory, as in /dev/shm and, on some systems, /tmp."""
     directory = directory.absolute()
     holding = [m for m in _mounts(proc) if directory == m.point or m.point in directory.parents]
     if not holding:
@@ -59,7 +59,7 @@ def is_memory(directory: Path, proc: Path = _PROC) -> bool:
 
 
 def _levels(mount: _Mount, path: str) -> Iterator[Path]:
-    """The directory of a group, and those of the groups above it, as far as they can be seen from here."""
+    """The directories of a group and of the groups above it, as far as they are visible."""
     inside = path
     if mount.root != "/" and (path == mount.root or path.startswith(mount.root + "/")):
         inside = path[len(mount.root) :]
@@ -93,7 +93,7 @@ def _unescaped(text: str) -> str:
 
 
 def _text(path: Path) -> str:
-    """Nothing where the system has no such file."""
+    """The contents of a file; empty if there is none."""
     try:
         return path.read_text()
     except (OSError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""What a fit may take: the limits on memory and disk as the caller gave them."""
+"""The limits of a fit on memory and disk, as given by the caller."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .memory import auto_room, memory_limit_of, resident_memory, size_of
 
 @dataclass(frozen=True)
 class Limits:
-    """What the caller allows, and what the process had when the fit began."""
+    """What the caller allows, and the memory of the process when the fit began."""
 
     store: str
     memory: int
@@ -26,11 +26,11 @@ class Limits:
     spill_dir: Path | None
     spill_limit: int | None
     checkpoint_dir: Path | None
-    spills_to_memory: bool = False  # the files of the directory are memory, too
+    spills_to_memory: bool = False  # the directory is in memory, too
 
     @property
     def directory(self) -> Path:
-        """Where files go."""
+        """Where files are written."""
         return self.checkpoint_dir or _directory(self.spill_dir)
 
 
@@ -59,7 +59,7 @@ def nearest_existing(path: Path) -> Path:
 
 
 class DiskSpace(NamedTuple):
-    """Of the disk that a directory is on, in bytes."""
+    """Size and free space of the disk of a directory, in bytes."""
 
     total: int
     free: int
@@ -70,15 +70,15 @@ def disk_space(directory: Path) -> DiskSpace:
         usage = shutil.disk_usage(directory)
     except OSError as error:
         raise SpillDirectoryError(
-            f"{directory} cannot be used: the system does not tell how much of its disk is free "
+            f"{directory} cannot be used: the free space of its disk is not known "
             f"({error.strerror}). Choose another spill_dir."
         ) from error
     return DiskSpace(usage.total, usage.free)
 
 
 def _shared_with_files(limits: Limits) -> Limits:
-    """The same, if what is spilled is in memory too: files get what the process leaves, or half of the whole
-    if no limit was given."""
+    """The limits if files are in memory, too: they get what the process leaves, or half of all if no limit
+    was given."""
     memory = limits.memory if limits.memory_given else limits.resident + auto_room() // 2
     left = max(0, auto_room() - max(0, memory - limits.resident))
     spill_limit = left if limits.spill_limit is None else min(left, limits.spill_limit)

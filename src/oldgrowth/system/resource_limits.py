@@ -1,6 +1,6 @@
-"""What the system refuses, memory and threads, as errors that say so.
+"""Clear errors for memory and threads that the system refuses.
 
-Libraries report it in words of their own, some as if a file were damaged.
+Libraries report these in different ways, some as if a file were damaged.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-# As Python, Arrow and polars say it.
+# The messages of Python, Arrow and polars.
 _NO_THREAD = re.compile(r"start new thread|launch worker thread|spawn \w*\s*thread", re.IGNORECASE)
 
 
 class _ClearLimits:
-    """A block in which errors of memory and threads become ours; it has no state and costs nothing."""
+    """A block in which errors about memory and threads become our own; it has no state and costs nothing."""
 
     def __enter__(self) -> None:
         pass
@@ -44,7 +44,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def clear_about_limits(method: _Method) -> _Method:
-    """All of a method as such a block."""
+    """A method that runs in such a block."""
 
     @wraps(method)
     def wrapped(*args: Any, **options: Any) -> Any:
@@ -55,7 +55,7 @@ def clear_about_limits(method: _Method) -> _Method:
 
 
 def limit_error(error: BaseException) -> OldgrowthError | None:
-    """The error to raise in place of one that says, in whatever words, that the system refused something."""
+    """The error to raise for one that says that the system refused memory or threads; None for others."""
     if isinstance(error, OldgrowthError):
         return None
     text = " ".join(str(error).split()).rstrip(".")
@@ -67,7 +67,7 @@ def limit_error(error: BaseException) -> OldgrowthError | None:
 
 
 def _limited(name: str) -> str | None:
-    """A limit of the process in bytes, if there is one."""
+    """A limit of the process, if there is one."""
     if resource is None:
         return None
     limit = resource.getrlimit(getattr(resource, name))[0]

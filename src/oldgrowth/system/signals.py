@@ -1,7 +1,7 @@
-"""SIGTERM and SIGHUP, which schedulers and closed terminals send, end work as Ctrl-C does.
+"""SIGTERM and SIGHUP, sent by schedulers and closed terminals, end work as Ctrl-C does.
 
-What runs is unwound, so that threads stop and files are removed; then the process ends by the signal. A
-program that has handlers of its own for these signals keeps them.
+The stack is unwound, so that threads stop and files are removed; then the process ends by the signal. A
+program with its own handlers for these signals keeps them.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class Terminated(KeyboardInterrupt):
 
 
 class _Ending:
-    """Remembers the first signal; further ones, while work is unwound, say nothing new."""
+    """Remembers the first signal; further ones, while the stack is unwound, are ignored."""
 
     def __init__(self) -> None:
         self.received: int | None = None
         self.process = os.getpid()
-        self.deferred = 0  # while positive, or at the end: nothing is raised
+        self.deferred = 0  # while positive, nothing is raised
 
     def handle(self, number: int, _: FrameType | None) -> None:
-        if os.getpid() != self.process:  # a child that was forked meanwhile
+        if os.getpid() != self.process:  # in a forked child
             _end_by(number)
         first, self.received = self.received is None, self.received or number
         if first and not self.deferred:
@@ -46,9 +46,9 @@ _ending: _Ending | None = None
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """In this block a signal raises `Terminated`; when all is unwound, the process ends by the signal.
+    """A block in which a signal raises `Terminated`; when it is unwound, the process ends by the signal.
 
-    Only the main thread can do so, and only signals that would end the process anyway are taken.
+    Only in the main thread, and only for signals that would end the process anyway.
     """
     global _ending
     if _ending is not None or threading.current_thread() is not threading.main_thread():
@@ -73,7 +73,7 @@ def ended_by_signals() -> Iterator[None]:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """A block that is not left half done; a signal that comes meanwhile counts at its end."""
+    """A block that is not interrupted; a signal meanwhile takes effect at its end."""
     ending = _ending
     if ending is None or threading.current_thread() is not threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""The threads of a fit. When it fails or is interrupted, they stop at what they are doing."""
+"""The threads of a fit, which stop when it fails or is interrupted."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .. import _core
 
 
 class Workers(ThreadPoolExecutor):
-    """A pool whose tasks look at `stop` now and then."""
+    """A pool whose tasks check `stop` from time to time."""
 
     def __init__(self, n_jobs: int) -> None:
         super().__init__(n_jobs, thread_name_prefix="oldgrowth")
         self.stop = _core.Stop()
 
     def _adjust_thread_count(self) -> None:
-        """Start a thread for what was submitted; where the system allows no more, those that run do it."""
+        """Start a thread for a submitted task; if the system allows no more, running threads do it."""
         try:
             super()._adjust_thread_count()
         except RuntimeError:
@@ -26,7 +26,7 @@ class Workers(ThreadPoolExecutor):
 
     @contextmanager
     def stopped_by_errors(self) -> Iterator[None]:
-        """Whatever goes wrong inside ends the tasks that run."""
+        """A block whose errors stop the running tasks."""
         try:
             yield
         except BaseException:
