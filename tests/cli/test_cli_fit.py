@@ -213,7 +213,7 @@ def test_weights_of_classes_have_the_type_of_the_labels(parquet: Path, tmp_path:
         ([*dropping("label"), "--class-weight", "wood=heavy"], 2, "label=weight,label=weight"),
         ([*dropping("number"), "--class-weight", "wood=1"], 1, "--class-weight has a weight for the label"),
         ([*dropping("label"), "--subset-size", "9"], 2, "--subset-size cannot be used here"),
-        ([*dropping("value"), "--voting", "hard"], 2, "a random-forest for regression does not have it"),
+        ([*dropping("value"), "--voting", "hard"], 2, "a random-forest for regression has no such parameter"),
         ([*dropping("label"), "--kind", "oak"], 2, "'oak' is not one of"),
         (["--drop", "id"], 2, "Missing option '--target'"),
         ([*dropping("label"), "--delimiter", ";"], 2, "delimiter"),

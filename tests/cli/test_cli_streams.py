@@ -71,9 +71,9 @@ def test_a_forest_is_fitted_on_standard_input(here: Path, tmp_path: Path) -> Non
     ("arguments", "words"),
     [
         (["fit", "-", "--target", "label", "-o", "-"], b"cannot be written to standard output"),
-        (["fit", "-", "--target", "label", "-o", "f.og", "--checkpoint-dir", "c"], b"not standard input"),
+        (["fit", "-", "--target", "label", "-o", "f.og", "--checkpoint-dir", "c"], b"cannot be used with standard input"),
         (["predict", "label.og", "-", "-o", "-", "--json"], b"--json cannot be used with -o -"),
-        (["predict", "label.og", "-", "test.csv", "-o", "-"], b"cannot be read together"),
+        (["predict", "label.og", "-", "test.csv", "-o", "-"], b"cannot be combined with other sources"),
     ],
 )
 def test_what_streams_cannot_do_is_said(here: Path, arguments: list[str], words: bytes) -> None:

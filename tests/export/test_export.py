@@ -251,7 +251,7 @@ def test_onnx_beyond_two_gigabytes_is_refused(name: str, monkeypatch: pytest.Mon
     model = fitted(name, x, y, min_samples_leaf=3)
     size = model.to_onnx().ByteSize()
     monkeypatch.setattr("oldgrowth.export.onnx.MOST_BYTES", size - 1)
-    with pytest.raises(ExportError, match=r"ONNX: [\d,]+ nodes take up to [\d,]+ bytes"):
+    with pytest.raises(ExportError, match=r"ONNX: [\d,]+ nodes take up to [\d.]+ .?B"):
         model.to_onnx()
     monkeypatch.setattr("oldgrowth.export.onnx.MOST_BYTES", int(1.15 * size) + 5000)
     model.to_onnx()
@@ -270,7 +270,7 @@ def test_values_beyond_float32_are_refused_by_onnx_alone() -> None:
     x, y = make_data(100, 4, 0, seed=10)
     model = RandomForestRegressor(2, random_state=0).fit(x, 1e200 * y)
     np.testing.assert_array_equal(model.to_sklearn().predict(x), model.predict(x))
-    with pytest.raises(ExportError, match="beyond float32"):
+    with pytest.raises(ExportError, match="too large for float32"):
         model.to_onnx()
 
 
@@ -283,7 +283,7 @@ def test_a_forest_beyond_memory_or_node_numbers_is_refused(monkeypatch: pytest.M
         model.to_sklearn()
     model.set_params(memory_limit="auto")
     monkeypatch.setattr("oldgrowth.export.treelite.MOST_NODES", 10)
-    with pytest.raises(ExportError, match="treelite holds 10 in a tree"):
+    with pytest.raises(ExportError, match="treelite allows 10"):
         model.to_treelite()
 
 

@@ -81,7 +81,7 @@ def test_a_callback_that_raises_ends_the_fit(
 
     with pytest.raises(Enough, match="no more") as caught:
         forest.fit(X, Y, callback=stop)
-    assert f"in the stage {stage!r}" in " ".join(caught.value.__notes__)
+    assert f"in stage {stage!r}" in " ".join(caught.value.__notes__)
     assert not hasattr(forest, "forest_")
     assert list(tmp_path.iterdir()) == []
     assert forest.fit(X, Y).score(X, Y) > 0.9

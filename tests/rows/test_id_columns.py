@@ -144,7 +144,7 @@ def test_a_forest_without_names_and_a_dataset_with_them(
 def test_whole_numbers_as_names_in_another_order_after_a_fit_on_an_array() -> None:
     x = np.random.default_rng(0).normal(size=(60, 3))
     forest = oldgrowth.RandomForestClassifier(2, random_state=0, n_jobs=1).fit(x, x[:, 0] > 0)
-    with pytest.warns(FeatureNamesWarning, match="2, 1 and 0.*in their order"):
+    with pytest.warns(FeatureNamesWarning, match="2, 1 and 0.*in order"):
         forest.predict(pd.DataFrame(x)[[2, 1, 0]])
     forest.fit(pd.DataFrame(x), x[:, 0] > 0)
     with pytest.warns(FeatureNamesWarning, match="3, 4 and 5.*in fit they were 0, 1 and 2"):
