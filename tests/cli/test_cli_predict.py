@@ -159,7 +159,7 @@ def test_progress_is_shown_unless_quiet(
         ),
         (["label.og", "test.parquet", "-o", "out.csv", "--keep", "idd"], 1, "has no column 'idd'"),
         (["label.og", "test.parquet", "-o", "out.csv", "--keep", "id,id"], 2, "two columns of that name"),
-        (["value.og", "test.parquet", "-o", "out.csv", "--proba"], 2, "needs a classifier, but the forest predicts values"),
+        (["value.og", "test.parquet", "-o", "out.csv", "--proba"], 2, "needs a classifier"),
         (["label.og", "test.parquet", "-o", "out.csv", "--features", "a,b"], 1, "trained on 6"),
         (["label.og", "test.parquet", "-o", "out.csv", "-j", "0"], 1, "--jobs must be"),
         (

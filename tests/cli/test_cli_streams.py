@@ -71,7 +71,10 @@ def test_a_forest_is_fitted_on_standard_input(here: Path, tmp_path: Path) -> Non
     ("arguments", "words"),
     [
         (["fit", "-", "--target", "label", "-o", "-"], b"cannot be written to standard output"),
-        (["fit", "-", "--target", "label", "-o", "f.og", "--checkpoint-dir", "c"], b"cannot be used with standard input"),
+        (
+            ["fit", "-", "--target", "label", "-o", "f.og", "--checkpoint-dir", "c"],
+            b"used with standard input",
+        ),
         (["predict", "label.og", "-", "-o", "-", "--json"], b"--json cannot be used with -o -"),
         (["predict", "label.og", "-", "test.csv", "-o", "-"], b"cannot be combined with other sources"),
     ],

@@ -96,7 +96,7 @@ def test_bad_data_is_refused() -> None:
 
 def test_limits_of_the_formats_are_refused() -> None:
     x = np.zeros((3, 70_000), dtype=np.float32)
-    with pytest.raises(OldgrowthError, match="70000 features"):
+    with pytest.raises(OldgrowthError, match="70,000 features"):
         RandomForestClassifier(1).fit(x, [0, 1, 0])
     from oldgrowth.plan import check_limits
 

@@ -145,7 +145,7 @@ def test_a_newer_version_is_named(path: Path) -> None:
     page = bytearray(small_file(path))
     struct.pack_into("<I", page, 8, 2)
     path.write_bytes(resealed(page))
-    with pytest.raises(errors.NewerModelFileError, match=r"format version 2, .* versions up to 1"):
+    with pytest.raises(errors.NewerModelFileError, match=r"format version 2, .* formats up to 1"):
         oldgrowth.load(path)
 
 
