@@ -86,7 +86,7 @@ def main(arguments: list[str] | None = None) -> int:
     fewest, more = plan.files[:1], plan.files[1:]
     results = measure(runner, scene, plan, fewest, (*MODELS, ONE_BUCKET), work)
     results |= measure(runner, scene, plan, more, MODELS, work)
-    show(runner, "made-up imagery, 81 features", plan, results)
+    show(runner, "generated imagery, 81 features", plan, results)
     show_buckets(runner, results)
     runner.plot(draw(results))
     real_scene(runner, options, plan, work)

@@ -249,7 +249,7 @@ int main(int argc, char** argv) {
   for (std::uint64_t i = 0; i < mutations; ++i) {
     const bool large = maker.below(50) == 0;
     const std::uint32_t features = large ? kFeatures[maker.below(std::size(kFeatures))] : 5;
-    // Mostly few: whoever reads behind a row is behind all.
+    // Mostly few rows: reading past a row then reads past all of them.
     const Rows rows = some_rows(maker, large ? kRows[maker.below(std::size(kRows))] : 1 + maker.below(3), features);
     Arrays made = maker.valid(features, large);
     if (!used(made, rows, maker)) {

@@ -15,19 +15,19 @@ void bind_base(nb::module_& m) {
         nb::gil_scoped_release release;
         return crc32c(bytes.data(), bytes.shape(0), crc);
       },
-      "bytes"_a, "crc"_a = 0, "The checksum of these bytes after those that gave `crc`.");
+      "bytes"_a, "crc"_a = 0, "Extends the checksum `crc` by these bytes.");
   m.def("crc32c_joined", &crc32c_joined, "crc"_a, "next"_a, "size"_a,
         "The checksum of bytes that gave `crc`, followed by `size` bytes that by themselves gave `next`.");
-  m.def("release_memory", &release_memory, "Give memory that is free back to the system.");
+  m.def("release_memory", &release_memory, "Return free memory to the system.");
   m.def("return_memory_when_freed", &return_memory_when_freed,
         "From now on large blocks go back to the system as soon as they are freed, and threads share a few heaps for "
-        "small ones. By default each thread keeps tens of megabytes for itself.");
+        "small ones. By default, each thread keeps tens of megabytes.");
   m.def(
       "max_bucket_rows", [](std::uint32_t n_features) { return NodeFormat(n_features).max_offset() / 2; },
-      "n_features"_a, "The most rows that a tree can give a leaf each.");
+      "n_features"_a, "The maximum number of rows of a bucket: each may become a leaf.");
   m.def(
       "right_shift", [](std::uint32_t n_features) { return NodeFormat(n_features).right_shift(); }, "n_features"_a,
-      "Where in a node the offset of its right child begins.");
+      "The bit at which the offset of the right child starts in a node.");
   m.attr("MAX_FEATURES") = kMaxFeatures;
   m.attr("LEAF_BIT") = kLeafBit;
   m.attr("MIXED_BIT") = kMixedBit;

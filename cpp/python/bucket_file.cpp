@@ -57,7 +57,7 @@ std::string read_block(const RowLayout& layout, In1<std::uint8_t> bytes, std::ui
 }  // namespace
 
 void bind_bucket_file(nb::module_& m) {
-  nb::class_<RowLayout>(m, "RowLayout", "How a row lies in a block on disk.")
+  nb::class_<RowLayout>(m, "RowLayout", "The layout of a row in a block on disk.")
       .def(
           "__init__",
           [](RowLayout* self, std::size_t record_bytes, std::size_t target_bytes, bool weighted,
@@ -84,12 +84,12 @@ void bind_bucket_file(nb::module_& m) {
                         rows.data());
           },
           "keys"_a, "targets"_a, "weights"_a.none(), "first_number"_a, "rows"_a,
-          "Adds to each record what else belongs to its row.")
+          "Adds the other fields of a row to each record.")
       .def("write_blocks", &write, "rows"_a, "order"_a, "start"_a, "owners"_a, "first"_a, "last"_a, "sequence"_a,
            "out"_a)
       .def("read_block", &read_block, "bytes"_a, "owner"_a, "n"_a, "records"_a, "keys"_a, "targets"_a,
            "weights"_a.none(), "numbers"_a.none());
-  m.def("row_number_bytes", &row_number_bytes, "rows"_a, "Bytes that hold the number of each of so many rows.");
+  m.def("row_number_bytes", &row_number_bytes, "rows"_a, "Bytes of a row number if there are this many rows.");
   m.attr("BLOCK_HEADER_BYTES") = sizeof(BlockHeader);
   m.def(
       "block_header",

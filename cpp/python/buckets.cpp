@@ -45,7 +45,7 @@ void bind_buckets(nb::module_& m) {
              std::optional<In1<double>> weights,
              double scale) { new (self) Rows{records, keys, targets, weights, scale}; },
           "records"_a, "keys"_a, "targets"_a, "weights"_a.none(), "scale"_a);
-  nb::class_<Bucket>(m, "Bucket", "The rows of a bucket, ready to grow on.")
+  nb::class_<Bucket>(m, "Bucket", "The rows of a bucket, prepared for growing.")
       .def_ro("rows", &Bucket::rows)
       .def(
           "targets",
@@ -60,9 +60,9 @@ void bind_buckets(nb::module_& m) {
   nb::class_<CopyCounter>(m, "CopyCounter", "How many copies of each row came before it.")
       .def(nb::init<>())
       .def_prop_ro("keys", &CopyCounter::keys)
-      .def_static("bytes", &CopyCounter::bytes, "keys"_a, "Bytes for so many different rows.")
+      .def_static("bytes", &CopyCounter::bytes, "keys"_a, "Bytes for this many different rows.")
       .def_static("count_bytes", &CopyCounter::count_bytes, "rows"_a, "weighted"_a,
-                  "Bytes that hold any count of so many rows.")
+                  "Bytes of a count if there are this many rows.")
       .def(
           "count",
           [](CopyCounter& self, In1<std::uint64_t> keys, std::optional<In1<double>> weights) {

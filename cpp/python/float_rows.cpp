@@ -94,7 +94,7 @@ void bind_float_rows(nb::module_& m) {
         });
         return crc;
       },
-      "x"_a, "crc"_a, "A checksum of rows as float32, whatever the type they come in.");
+      "x"_a, "crc"_a, "A checksum of rows as float32, for any input type.");
   m.def(
       "find_non_finite",
       [](const InRows& x) {
@@ -104,7 +104,7 @@ void bind_float_rows(nb::module_& m) {
               x, [&](std::size_t, const float* rows, std::size_t n) { found = find_non_finite(rows, n * x.shape(1)); });
         return std::make_pair(found.infinite, found.missing);
       },
-      "x"_a, "The place of the first infinite value, or -1, and whether a value is missing.");
+      "x"_a, "The index of the first infinite value, or -1, and whether a value is missing.");
 }
 
 }  // namespace oldgrowth

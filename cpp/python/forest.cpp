@@ -36,7 +36,7 @@ struct OwnedForest {
 };
 
 void bind_mapped_file(nb::module_& m) {
-  nb::class_<MappedFile>(m, "MappedFile", "A file that is mapped to be read, and may change or end meanwhile.")
+  nb::class_<MappedFile>(m, "MappedFile", "A memory-mapped file, which may change or be truncated while it is in use.")
       .def(
           "__init__",
           [](MappedFile* self, int fd) {
@@ -50,28 +50,28 @@ void bind_mapped_file(nb::module_& m) {
           },
           "fd"_a)
       .def_prop_ro("size", &MappedFile::size)
-      .def_prop_ro("lost", &MappedFile::lost, "Whether a page could not be read any more.")
+      .def_prop_ro("lost", &MappedFile::lost, "Whether a page could not be read.")
       .def_prop_ro(
           "stamp",
           [](const MappedFile& self) {
             const FileStamp stamp = self.stamp();
             return nb::make_tuple(stamp.size, stamp.modified, stamp.changed);
           },
-          "Size and times of the file now.")
+          "The current size and times of the file.")
       .def_prop_ro(
           "bytes",
           [](nb::handle self) {
             const auto& file = nb::cast<const MappedFile&>(self);
             return nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>>(file.data(), {file.size()}, self);
           },
-          "All of the file, as it is now.")
+          "The current contents of the file.")
       .def(
           "evict",
           [](const MappedFile& self, nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu> part) {
             self.evict(part.data(), part.nbytes());
           },
-          "part"_a, "Free the memory of an array of these bytes; of any other array nothing.");
-  m.def("guard_mappings", &guard_mappings, "Make sure that reading a truncated file does not end the process.");
+          "part"_a, "Evict the pages of an array in this mapping; other arrays are ignored.");
+  m.def("guard_mappings", &guard_mappings, "Make sure that reading a truncated file does not kill the process.");
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ void bind_forest(nb::module_& m) {
         require(n_features > 0 && n_features <= kMaxFeatures, "number of features");
         return to_numpy(depths_of_buckets(span_of(nodes), n_features));
       },
-      "nodes"_a, "n_features"_a, "The depth of each bucket of a top tree; nothing if these nodes are none.");
+      "nodes"_a, "n_features"_a, "The depth of each bucket of a top tree; empty if the nodes are not a tree.");
   m.def(
       "check_bottom_tree",
       [](In1<std::uint64_t> nodes, std::uint32_t n_features, std::uint32_t n_classes, std::uint64_t table_rows) {
@@ -145,7 +145,7 @@ void bind_forest(nb::module_& m) {
             if (!self.files.empty()) self.checks->forget(0, self.forest.tree_crc.size());
             self.check(0, self.forest.tree_crc.size());
           },
-          "Check all trees: of a mapped forest again, else those that were not used yet.")
+          "Check all trees: all of a mapped forest, otherwise those not used yet.")
       .def(
           "prediction_bytes",
           [](const OwnedForest& self, bool evict) {

@@ -78,7 +78,7 @@ struct Stop {
 }  // namespace
 
 void bind_growing(nb::module_& m) {
-  nb::class_<Stop>(m, "Stop", "Ends the growing of trees whose rules have it.")
+  nb::class_<Stop>(m, "Stop", "Stops the growth of trees whose rules refer to it.")
       .def(nb::init<>())
       .def("set", [](Stop& self) { self.flag = true; })
       .def("is_set", [](const Stop& self) { return self.flag.load(); });
@@ -110,7 +110,8 @@ void bind_growing(nb::module_& m) {
             self.criterion = *found;
           },
           "The name of the criterion.");
-  m.def("criteria", &criterion_names, "classification"_a, "The names of the criteria for classes, or for values.");
+  m.def("criteria", &criterion_names, "classification"_a,
+        "The names of the criteria for classification, or for regression.");
   nb::class_<Bootstrap>(m, "Bootstrap", "How many times each row counts in a tree.")
       .def(
           "__init__",

@@ -100,7 +100,7 @@ void bind_rows(nb::module_& m) {
   nb::class_<Profile>(m, "Profile", "What one pass learns about the values of each feature.")
       .def(nb::init<std::size_t>(), "n_features"_a)
       .def_static("bytes_of_feature", &Profile::bytes_of_feature, "distinct"_a,
-                  "Most bytes for so many different values.")
+                  "Maximum bytes for this many different values.")
       .def(
           "add",
           [](Profile& self, const InRows& x, std::size_t first, std::size_t last) {
@@ -117,9 +117,9 @@ void bind_rows(nb::module_& m) {
               widths.push_back(static_cast<int>(RowCodec::width_of(self.feature(f))));
             return widths;
           },
-          "Bytes of each feature in a record, if no more values come.")
+          "Bytes of each feature in a record, for the values seen so far.")
       .def_prop_ro("bytes", &Profile::bytes, "Bytes in use now.")
-      .def_prop_ro("codec_bytes", &RowCodec::bytes_for, "Most bytes of a codec of these values.")
+      .def_prop_ro("codec_bytes", &RowCodec::bytes_for, "Maximum bytes of a codec of these values.")
       .def(
           "state",
           [](const Profile& self, std::size_t f) {
@@ -141,7 +141,7 @@ void bind_rows(nb::module_& m) {
             nb::gil_scoped_release release;
             self.merge(other);
           },
-          "other"_a, "Add what a profile of other rows has learned.")
+          "other"_a, "Merge the profile of other rows.")
       .def("__getstate__", [](const Profile& self) { return state_of(self); })
       .def("__setstate__", [](Profile& self, const ProfileState& state) { new (&self) Profile(profile_of(state)); });
   nb::class_<RowCodec>(m, "RowCodec", "Rows as short records of bytes.")
@@ -149,7 +149,7 @@ void bind_rows(nb::module_& m) {
       .def_prop_ro("record_bytes", &RowCodec::record_bytes)
       .def_prop_ro("bytes", &RowCodec::bytes, "Bytes of the codec itself.")
       .def_static("bytes_of_feature", &RowCodec::bytes_of_feature, "distinct"_a,
-                  "Most bytes for so many different values.")
+                  "Maximum bytes for this many different values.")
       .def_prop_ro("widths",
                    [](const RowCodec& self) {
                      std::vector<int> widths;
@@ -187,7 +187,7 @@ void bind_rows(nb::module_& m) {
               self.decode(records.data() + rows[i] * self.record_bytes(), x.data() + i * self.n_features());
             }
           },
-          "records"_a, "index"_a, "x"_a, "The rows of these records, as they were encoded.")
+          "records"_a, "index"_a, "x"_a, "Decode the rows of these records.")
       .def(
           "knows",
           [](const RowCodec& self, In2<std::uint8_t> records) {
@@ -195,12 +195,12 @@ void bind_rows(nb::module_& m) {
             nb::gil_scoped_release release;
             return self.knows(records.data(), records.shape(0));
           },
-          "records"_a, "Whether these records can have been encoded.")
+          "records"_a, "Whether these records are valid.")
       .def("__getstate__", [](const RowCodec& self) { return state_of(self.profile()); })
       .def("__setstate__", [](RowCodec& self, const ProfileState& state) { new (&self) RowCodec(profile_of(state)); });
   bind_sample(m);
   m.def("group_by_bucket", &grouped, "buckets"_a, "n_buckets"_a,
-        "The places of rows in the order of their buckets, and where each bucket begins.");
+        "The places of rows in the order of their buckets, and the start of each bucket.");
 }
 
 }  // namespace oldgrowth
