@@ -177,7 +177,7 @@ def test_wrong_usage_is_2(
     [
         (oldgrowth.OldgrowthError("The rows are\n  upside down."), "oldgrowth: The rows are upside down."),
         (OSError(28, "No space left on device"), "oldgrowth: [Errno 28] No space left on device"),
-        (MemoryError(), "oldgrowth: out of memory: choose something smaller"),
+        (MemoryError(), "oldgrowth: out of memory: use less data or a smaller forest"),
         (KeyError("x"), "oldgrowth: KeyError: 'x'"),
         (ValueError(), "oldgrowth: ValueError (--debug shows where)"),
     ],

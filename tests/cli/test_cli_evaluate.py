@@ -97,7 +97,7 @@ def test_many_classes_are_shown_by_their_confusions(
     [
         (["label.og", "test.parquet"], 2, "Missing option '--target'"),
         (["label.og", "bare.parquet", "--target", "label"], 1, "has no column 'label'"),
-        (["value.og", "test.parquet", "--target", "label"], 1, "have text as their target, such as '"),
+        (["value.og", "test.parquet", "--target", "label"], 1, "text as their target 'label', such as '"),
         (["label.og", "test.parquet", "--target", "a"], 1, "is a feature, and also target"),
         (
             ["label.og", "test.parquet", "--target", "id"],

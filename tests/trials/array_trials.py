@@ -125,7 +125,7 @@ TRIALS = [
     fit_refused("no columns", X[:, :0], "0 feature"),
     fit_refused("a frame without columns", pd.DataFrame(index=range(40)), "X"),
     *(
-        fit_refused(f"X {value!r}", value, "X=", "array or a data frame")
+        fit_refused(f"X {value!r}", value, "X must be", "array or a data frame")
         for value in (None, 3, float("nan"), {"a": [1]}, {1}, b"x", True)
     ),
     fit_refused("a path", "train.csv", "open_dataset('train.csv'"),
@@ -229,9 +229,9 @@ TRIALS = [
         words=("'q0'", "990 more"),
     ),
     fit_refused("labels of two columns", X, "y has 3 columns", y=X.astype(int)),
-    fit_refused("the name of a column as y", X, "y='label'", "open_dataset", y="label"),
-    fit_refused("a dict as y", X, "y={}", y={}),
-    fit_refused("a number as y", X, "y=3", y=3),
+    fit_refused("the name of a column as y", X, "y must have", "'label'", "open_dataset", y="label"),
+    fit_refused("a dict as y", X, "y must have", "got {}", y={}),
+    fit_refused("a number as y", X, "y must have", "got 3", y=3),
     fit_refused("text values, regression", X, "text", "'wet'", y=LABELS, model=regressor),
     fit_refused(
         "mixed values, regression",
@@ -264,7 +264,7 @@ TRIALS = [
         error=errors.NotNumbersError,
     ),
     used("predict one row without its dimension", lambda m: m.predict(X[0]), "reshape"),
-    used("predict nothing", lambda m: m.predict(None), "X=None"),
+    used("predict nothing", lambda m: m.predict(None), "got None"),
     used("predict a path", lambda m: m.predict("test.csv"), "open_dataset('test.csv'"),
     used("predict_proba text", lambda m: m.predict_proba(TEXT), "'b'", "'c'"),
     used("apply text", lambda m: m.apply(TEXT), "'b'", "'c'"),

@@ -26,6 +26,7 @@ from ..datasets.sniffing import CODECS, LONGEST, MAGIC, ZIP
 from ..errors import DataError, NoDataError, OldgrowthError
 from ..forest.batch_predict import BatchPredictor, Needs, plan_batches, warn_of_names
 from ..forest.predict import predict_means
+from ..messages.text import counted
 from ..planning.planner import jobs_of
 from ..reporting.progress import Machine, Observers, Progress
 from ..rows.read_ahead import read_ahead
@@ -80,9 +81,10 @@ class Source:
         asked, known = columns.features is not None, getattr(model, "feature_names_in_", None)
         data = self.open(columns if asked or known is None else replace(columns, features=tuple(known)))
         if data.n_features != model.n_features_in_:
+            found = counted(data.n_features, "feature")
             raise DataError(
-                f"{', '.join(self.paths)} has {data.n_features} features, but the forest was trained on "
-                f"{model.n_features_in_}: name the columns with --features."
+                f"{', '.join(self.paths)} has {found}, but the forest was trained on "
+                f"{model.n_features_in_:,}: name the columns with --features."
             )
         if not asked and (known is None or isinstance(data, MatrixDataset)):
             nameless = None if isinstance(data, MatrixDataset) else data.feature_names

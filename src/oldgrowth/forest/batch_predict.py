@@ -21,6 +21,7 @@ from ..datasets.batches import Batch
 from ..datasets.matrix import MatrixDataset
 from ..errors import DataError, MemoryLimitError
 from ..messages.log import warn
+from ..messages.text import counted
 from ..messages.warnings import FeatureNamesWarning
 from ..rows.read_ahead import read_ahead
 from ..system.memory import READING_BYTES, memory_limit_of, resident_memory
@@ -210,7 +211,8 @@ def columns_for(dataset: Dataset, n_features: int, names: npt.NDArray[np.object_
     warn_of_names(dataset.feature_names, known, "Make sure that they are in the order of training.")
     if dataset.n_features != n_features:
         raise DataError(
-            f"The dataset has {dataset.n_features} features, but the forest was trained on {n_features}."
+            f"The dataset has {counted(dataset.n_features, 'feature')}, but the forest was trained on "
+            f"{n_features:,}."
         )
     return dataset
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..errors import CorruptedModelFileError, DamagedForestError, ModelFileError, TruncatedModelFileError
+from ..messages.text import counted
 
 ARRAYS = (
     "top_nodes",
@@ -100,7 +101,8 @@ class Forest:
         return sum(array.nbytes for array in self._arrays.values())
 
     def __repr__(self) -> str:
-        return f"Forest({self.n_trees} trees, {self.n_nodes:,} nodes, {self.n_features} features)"
+        nouns = {"tree": self.n_trees, "node": self.n_nodes, "feature": self.n_features}
+        return f"Forest({', '.join(counted(n, noun) for noun, n in nouns.items())})"
 
     def digest(self) -> str:
         """A hash of every bit of the model."""

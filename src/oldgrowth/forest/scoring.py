@@ -77,11 +77,13 @@ def with_targets(
             )
         if spellings is not None:
             spellings.check(batch)
-        check_kind(batch.y, classes, batch.first_row)
+        check_kind(batch.y, classes, batch.first_row, dataset.target)
         yield ScoredBatch(batch.y, means, batch.weights)
 
 
-def check_kind(y: Labels, classes: npt.NDArray[Any] | None = None, first_row: int = 0) -> None:
+def check_kind(
+    y: Labels, classes: npt.NDArray[Any] | None = None, first_row: int = 0, column: str | None = None
+) -> None:
     """Refuse targets that can equal no prediction: text where the forest knows numbers, or the reverse, or
     fractions where it knows classes.
 
@@ -95,9 +97,10 @@ def check_kind(y: Labels, classes: npt.NDArray[Any] | None = None, first_row: in
         if known and kind not in known:
             trained, one = next(iter(known.items()))
             such_as = "" if classes is None else f", such as {one!r:.60}"
+            named = "" if column is None else f" {column!r}"
             raise DataError(
-                f"The rows to score have {kind} as their target, such as {example!r:.60}, but the forest was "
-                f"trained on {trained}{such_as}: convert one into the other."
+                f"The rows to score have {kind} as their target{named}, such as {example!r:.60}, but the "
+                f"forest was trained on {trained}{such_as}: convert one into the other."
             )
 
 
@@ -105,8 +108,8 @@ def _refuse_fractions(y: npt.NDArray[Any], first_row: int) -> None:
     if y.dtype.kind == "f" and not np.all(whole := y == np.floor(y)):
         row = int(np.argmin(whole))
         raise DataError(
-            f"The rows to score have {y.reshape(-1)[row]} as their target in row {first_row + row}, but the "
-            "forest was trained on classes, which are whole numbers."
+            f"The rows to score have {y.reshape(-1)[row]} as their target in row {first_row + row}, which is "
+            "not whole, but the forest was trained on classes."
         )
 
 

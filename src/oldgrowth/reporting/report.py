@@ -16,6 +16,7 @@ from ..messages.text import counted, human_bytes
 from ..system.memory import peak_memory, release_memory, resident_memory
 from .progress import Machine, Observers, Progress, StageProgress
 
+STAGE_HEADINGS = ("stage", "rows", "seconds", "share", "read", "written", "peak memory")
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 KEPT_BUCKETS = 100_000  # whose rows are kept one by one; for more, only quantiles
 
@@ -31,6 +32,11 @@ class StageReport:
     peak_memory: int
     bytes_read: int = 0
     bytes_written: int = 0
+
+    def cells(self, all_seconds: float) -> tuple[str, ...]:
+        """The row of the stage in a table; `all_seconds` are those of all stages."""
+        moved = map(human_bytes, (self.bytes_read, self.bytes_written, self.peak_memory))
+        return self.name, f"{self.rows:,}", f"{self.seconds:.2f}", f"{self.seconds / all_seconds:.1%}", *moved
 
 
 @dataclass(repr=False)
@@ -78,26 +84,20 @@ class FitReport:
         return cls(**known)
 
     def __str__(self) -> str:
-        rows = [("stage", "rows", "seconds", "share", "read", "written", "peak"), *self._table()]
-        return "\n".join([*map(_aligned, rows), *self._sentences()])
+        return "\n".join([*map(_aligned, [STAGE_HEADINGS, *self.stage_cells()]), *self._sentences()])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         """The same as a table, for notebooks."""
-        head = ("stage", "rows", "seconds", "share", "read", "written", "peak memory")
-        table = html_table(head, [[in_html(cell) for cell in row] for row in self._table()])
+        table = html_table(STAGE_HEADINGS, [[in_html(cell) for cell in row] for row in self.stage_cells()])
         return table + "".join(f"<div>{in_html(sentence)}</div>" for sentence in self._sentences())
 
-    def _table(self) -> list[tuple[str, ...]]:
-        """The cells of each stage, and of all."""
-        total = self.seconds or 1.0
-        rows: list[tuple[str, ...]] = []
-        for s in self.stages:
-            share = f"{s.seconds / total:.1%}"
-            moved = map(human_bytes, (s.bytes_read, s.bytes_written, s.peak_memory))
-            rows.append((s.name, f"{s.rows:,}", f"{s.seconds:.3f}", share, *moved))
-        return [*rows, ("total", f"{self.rows:,}", f"{self.seconds:.3f}", f"{1:.1%}")]
+    def stage_cells(self) -> list[tuple[str, ...]]:
+        """The cells of a table of the stages, with the total as the last row."""
+        read, written = (sum(s.bytes_read for s in self.stages), sum(s.bytes_written for s in self.stages))
+        total = StageReport("total", self.rows, self.seconds, self.peak_memory, read, written)
+        return [stage.cells(self.seconds or 1.0) for stage in (*self.stages, total)]
 
     def _sentences(self) -> list[str]:
         lines = []
@@ -123,10 +123,10 @@ class FitReport:
 
 
 def _aligned(cells: tuple[str, ...]) -> str:
-    """A line of the table, which may have fewer cells than others."""
-    widths = (12, 14, 10, 8, 10, 10, 10)
+    """A line of the table."""
+    widths = (12, 14, 10, 8, 10, 10, 13)
     sides = "<>>>>>>"
-    return "".join(f"{cell:{side}{width}}" for cell, side, width in zip(cells, sides, widths, strict=False))
+    return "".join(f"{cell:{side}{width}}" for cell, side, width in zip(cells, sides, widths, strict=True))
 
 
 def quantiles_of_buckets(rows: npt.NDArray[np.int64]) -> dict[str, int]:

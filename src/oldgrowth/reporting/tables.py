@@ -13,8 +13,8 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
-from ..messages.text import human_bytes, printable
-from .report import FitReport
+from ..messages.text import printable
+from .report import STAGE_HEADINGS, FitReport
 
 _BAR_WIDTH = 24
 _MOST_LINES = 16
@@ -50,21 +50,12 @@ def table(title: str, first: str, *others: str) -> Table:
 
 
 def stage_table(report: FitReport) -> Table:
-    heads = ("rows", "seconds", "share", "read", "written", "peak")
-    made = table("Training by stage", "stage", *heads)
-    total = report.seconds or 1.0
-    for stage in report.stages:
-        moved = (stage.bytes_read, stage.bytes_written, stage.peak_memory)
-        made.add_row(
-            stage.name, f"{stage.rows:,}", f"{stage.seconds:.2f}", f"{stage.seconds / total:.1%}",
-            *map(human_bytes, moved),
-        )  # fmt: skip
+    made = table("Training by stage", *STAGE_HEADINGS)
+    *stages, total = report.stage_cells()
+    for cells in stages:
+        made.add_row(*cells)
     made.add_section()
-    read, written = (sum(getattr(s, f"bytes_{way}") for s in report.stages) for way in ("read", "written"))
-    made.add_row(
-        "total", f"{report.rows:,}", f"{report.seconds:.2f}", "100.0%", human_bytes(read),
-        human_bytes(written), human_bytes(report.peak_memory), style="bold",
-    )  # fmt: skip
+    made.add_row(*total, style="bold")
     return made
 
 
