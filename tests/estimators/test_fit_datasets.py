@@ -250,7 +250,7 @@ def test_labels_beyond_signed_integers(tmp_path: Path) -> None:
 
 def test_a_delimiter_is_one_character(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a;;y\n1;;0\n")
-    with pytest.raises(ParameterError, match="a single character"):
+    with pytest.raises(ParameterError, match="a single ASCII character"):
         open_dataset(tmp_path / "rows.csv", target="y", delimiter=";;")
 
 

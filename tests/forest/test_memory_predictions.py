@@ -79,7 +79,7 @@ def test_the_least_limit_is_enough_and_no_less_is(held_batch: int, fitted: Any) 
         plan_batches(forest, int(0.9 * least), 4, needs)
     few, many = (plan_batches(forest, limit, 4, needs) for limit in (least, 20 * least))
     assert few.rows <= many.rows and few.n_jobs <= many.n_jobs == 4
-    with pytest.raises(MemoryLimitError, match="Fewer rows in a batch need less"):
+    with pytest.raises(MemoryLimitError, match="Smaller batches need less"):
         plan_batches(forest, least, 4, needs, rows=10**7)
 
 
