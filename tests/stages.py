@@ -9,16 +9,23 @@ import numpy as np
 from helpers import make_data
 from oldgrowth import RandomForestClassifier, SubsetForestClassifier
 from oldgrowth.estimators.parameters import checked
+from oldgrowth.fitting.context import FitContext, Prepared
 from oldgrowth.fitting.distribute import distribute
+from oldgrowth.fitting.engine import Engine
 from oldgrowth.fitting.sample import sample
 from oldgrowth.fitting.top_trees import TopTree, grow_top_trees
 from oldgrowth.plan import Plan
+from oldgrowth.planning.execution import choose_execution
+from oldgrowth.planning.memory_model import MemoryModel, Sizes, Widths
 from oldgrowth.planning.planner import Planner
-from oldgrowth.reporting.progress import StageProgress
+from oldgrowth.reporting.progress import Observers, StageProgress
+from oldgrowth.reporting.report import Recorder
 from oldgrowth.rows.array_rows import ArrayRows
 from oldgrowth.rows.data_summary import SummaryBuilder
 from oldgrowth.storage.bucket_store import MemoryStore
+from oldgrowth.storage.fit_workspace import FitWorkspace
 from oldgrowth.storage.sampled import Sampled
+from oldgrowth.system.limits import limits_of
 from oldgrowth.system.threads import Workers
 
 PROGRESS = StageProgress("test", 1)
@@ -46,16 +53,31 @@ def all_values(data: ArrayRows) -> np.ndarray:
 
 def through_top_trees(data: ArrayRows, plan: Plan, threads: Workers) -> tuple[Sampled, dict[int, TopTree]]:
     """The stages before distribution."""
-    sampled = sample(data, plan, threads, PROGRESS)
+    sampled = sample(data, plan, context(threads), PROGRESS)
     return sampled, dict(enumerate(grow_top_trees(sampled, plan, threads, PROGRESS)))
 
 
 def in_memory(sampled: Sampled, tops: dict[int, TopTree], plan: Plan, threads: Workers) -> MemoryStore:
     store = MemoryStore(sampled, {i: top.n_buckets for i, top in tops.items()}, plan)
-    distribute(sampled, tops, store, plan, threads, PROGRESS)
+    distribute(tops, store, prepared(sampled, plan), threads, PROGRESS)
     for i in tops:
         store.seal(i)
     return store
+
+
+def context(threads: Engine, workspace: FitWorkspace | None = None) -> FitContext:
+    """A fit that tells nobody of its progress and, unless told where, writes no file."""
+    return FitContext(workspace or FitWorkspace(), threads, Recorder(Observers(), 0))
+
+
+def prepared(sampled: Sampled, plan: Plan) -> Prepared:
+    """As after the first pass of a fit with plenty of memory."""
+    summary = sampled.summary
+    sizes = Sizes.of(plan, sampled.rows, summary.n_rows, Widths.of(sampled.codec.widths), summary.weighted)
+    model = MemoryModel(
+        plan, sizes, limits_of({"memory_limit": "2GB", "spill_dir": None, "checkpoint_dir": None})
+    )
+    return Prepared(sampled, plan, choose_execution(model, 0), model)
 
 
 def pool() -> Workers:

@@ -108,6 +108,18 @@ class Plan:
     def needs_top_trees(self, n_rows: int) -> bool:
         return not self.subsets and n_rows > self.bucket_size
 
+    def needs_samples(self, n_rows: int) -> bool:
+        """Whether some rows are drawn: for each top tree or, as its subset, for each tree."""
+        return self.subsets or self.needs_top_trees(n_rows)
+
+    def tree_rows(self, n_rows: int) -> int:
+        """Rows that each tree is grown on."""
+        return min(n_rows, self.top_sample) if self.subsets else n_rows
+
+    def bucketed_rows(self, n_rows: int) -> int:
+        """Rows that are distributed to the buckets of each top tree."""
+        return 0 if self.subsets else n_rows
+
     def trees_of_tops(self, n_rows: int) -> list[int]:
         """How many bottom trees stand on each top tree."""
         if self.subsets:

@@ -16,6 +16,7 @@ import pytest
 
 import oldgrowth.fitting.pipeline
 from dataset_sources import NAMES, SOURCES, Truth, make_truth
+from helpers import module_of_stage
 from oldgrowth import (
     ExtraTreesClassifier,
     RandomForestClassifier,
@@ -170,7 +171,7 @@ def test_a_fit_of_any_source_is_taken_up_again(tiny, monkeypatch, tmp_path, name
     model = RandomForestClassifier(6, oob_score=True, checkpoint_dir=tmp_path / "checkpoint", **OPTIONS)
     for stage in ("grow_top_trees", "distribute_round", "grow", "assemble"):
         with monkeypatch.context() as patch:
-            patch.setattr(oldgrowth.fitting.pipeline, stage, _stop)
+            patch.setattr(module_of_stage(stage), stage, _stop)
             with pytest.raises(Stopped):
                 model.set_params(chunk_size=97 + len(stage)).fit(data)
         data = open_dataset(*source.args, **source.options) if stage == "grow" else data

@@ -19,7 +19,7 @@ from oldgrowth.storage.bucket_store import BucketStore, MemoryStore
 from oldgrowth.storage.disk_store import DiskStore
 from oldgrowth.storage.sampled import Sampled
 from oldgrowth.storage.workspace import Workspace, spill_workspace
-from stages import PROGRESS, all_values, pool, small_data, small_plan, through_top_trees
+from stages import PROGRESS, all_values, context, pool, prepared, small_data, small_plan, through_top_trees
 
 
 def test_data_that_changes_between_the_passes_is_refused() -> None:
@@ -30,7 +30,7 @@ def test_data_that_changes_between_the_passes_is_refused() -> None:
         store = MemoryStore(sampled, {i: top.n_buckets for i, top in tops.items()}, plan)
         data._x[1503, 1] = 77.0  # a whole-numbered feature that had no such value
         with pytest.raises(ChangedDataError, match="rows 1500 to 1599 of the data"):
-            distribute(sampled, tops, store, plan, threads, PROGRESS)
+            distribute(tops, store, prepared(sampled, plan), threads, PROGRESS)
 
 
 class Checked(ArrayRows):
@@ -59,7 +59,7 @@ def test_a_source_that_changes_unnoticed_by_its_files_is_refused(change: str) ->
             "fewer rows": "the second pass read 1,999 rows, the first 2,000",
         }
         with pytest.raises(ChangedSourceError, match=said[change]):
-            distribute(sampled, tops, store, plan, threads, PROGRESS)
+            distribute(tops, store, prepared(sampled, plan), threads, PROGRESS)
 
 
 class StoreSuite(ABC):
@@ -83,7 +83,7 @@ class StoreSuite(ABC):
         with pool() as threads:
             sampled, tops = through_top_trees(data, plan, threads)
             store = self.make(sampled, {i: top.n_buckets for i, top in tops.items()}, plan, workspace)
-            distribute(sampled, tops, store, plan, threads, PROGRESS)
+            distribute(tops, store, prepared(sampled, plan), threads, PROGRESS)
         for i, top in tops.items():
             store.seal(i)
             expected = _core.route(top.nodes, all_values(data))
@@ -95,7 +95,7 @@ class StoreSuite(ABC):
         data = small_data(600)
         plan = small_plan(data, oob_score=True)
         with pool() as threads:
-            sampled = sample(data, plan, threads, PROGRESS)
+            sampled = sample(data, plan, context(threads), PROGRESS)
         store = self.make(sampled, {0: 5}, plan, workspace)
         chunks = [chunk for chunk, _ in _passed(data, 100)]
         buckets = np.random.default_rng(0).integers(0, 5, 600).astype(np.uint32)
@@ -126,7 +126,7 @@ class StoreSuite(ABC):
             rows = rows[chosen]
         alone = ArrayRows(data.take(rows).x, data.targets[rows], 3)
         with pool() as threads:
-            sampled = replace(sample(alone, plan, threads, PROGRESS), codec=store._codec)
+            sampled = replace(sample(alone, plan, context(threads), PROGRESS), codec=store._codec)
             whole = MemoryStore(sampled, {0: 1}, plan)
             for chunk, _ in _passed(alone, 1000):
                 whole.put(None, 0, chunk, [np.zeros(len(rows), dtype=np.uint32)])
@@ -144,7 +144,7 @@ class StoreSuite(ABC):
         with pool() as threads:
             sampled, tops = through_top_trees(data, plan, threads)
             store = self.make(sampled, {i: top.n_buckets for i, top in tops.items()}, plan, workspace)
-            distribute(sampled, tops, store, plan, threads, PROGRESS)
+            distribute(tops, store, prepared(sampled, plan), threads, PROGRESS)
             for i, top in tops.items():
                 store.seal(i)
                 tree, n_split = split_large_buckets(store, i, top, plan, threads)

@@ -15,7 +15,7 @@ import pytest
 import oldgrowth.fitting.pipeline
 import oldgrowth.fitting.sample
 import oldgrowth.storage.task_log
-from helpers import make_data
+from helpers import make_data, module_of_stage
 from oldgrowth import RandomForestClassifier, RandomForestRegressor, open_dataset
 from oldgrowth.errors import DamagedBlockError, DamagedCheckpointError, SpillFullError
 from oldgrowth.storage import fit_directory
@@ -134,7 +134,7 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     def stop(*args: Any, **options: Any) -> None:
         raise Stopped
 
-    monkeypatch.setattr(oldgrowth.fitting.pipeline, name, stop)
+    monkeypatch.setattr(module_of_stage(name), name, stop)
 
 
 def stopped_fit(monkeypatch: pytest.MonkeyPatch, directory: Path, stage: str, **params: Any) -> None:

@@ -29,6 +29,7 @@ from oldgrowth.datasets import Batch, Dataset, Partition, open_dataset
 from oldgrowth.errors import SameNumberError, TooManyLabelsError
 from oldgrowth.estimators.parameters import checked
 from oldgrowth.fitting import pipeline
+from oldgrowth.fitting.context import FitContext
 from oldgrowth.fitting.learned import Learned
 from oldgrowth.fitting.sample import learn, sample
 from oldgrowth.plan import Plan
@@ -39,7 +40,7 @@ from oldgrowth.rows.streamed_rows import StreamedRows
 from oldgrowth.rows.training_rows import Place, Trail, TrainingRows
 from oldgrowth.storage.candidate_rows import CandidateRows
 from oldgrowth.storage.sampled import Sampled
-from stages import PROGRESS, pool
+from stages import PROGRESS, context, pool
 
 LABELS: dict[str, list[Any]] = {
     "texts": ["fig", "pear", "Fig", "ä b", "Z", "fig tree"],
@@ -227,15 +228,15 @@ class CutSample:
     def __init__(self, case: Case, dataset: Dataset) -> None:
         self._case, self._dataset = case, dataset
 
-    def __call__(self, rows: TrainingRows, plan: Plan, threads: Any, progress: Any, *others: Any) -> Sampled:
+    def __call__(self, rows: TrainingRows, plan: Plan, fit: FitContext, progress: Any, *others: Any) -> Sampled:
         case = self._case
-        workspace, candidate_bytes, _ = others
+        candidate_bytes, _ = others
         plan = replace(plan, chunk_size=case.chunk_size)
         uncut = StreamedRows(self._dataset, case.classification)
         with recorded() as said, mock.patch.object(Trail, "MOST", 8):
-            expected = sample(uncut, plan, threads, PROGRESS)
+            expected = sample(uncut, plan, context(fit.engine), PROGRESS)
         most = candidate_bytes if case.in_memory else 0
-        candidates = CandidateRows(rows.n_features, workspace, most)
+        candidates = CandidateRows(rows.n_features, fit.workspace, most)
         with recorded() as said_too, mock.patch.object(Trail, "MOST", 8):
             learned = learned_in_parts(case, self._dataset, plan, Learned(rows, Place(), candidates))
             found = learned.finish(rows)
@@ -282,7 +283,7 @@ def test_partitions_are_learned_from_in_another_process(tmp_path: Path) -> None:
         whole = Learned(rows, Place(), CandidateRows(rows.n_features))
         found = merged([whole, *(task.result() for task in tasks)], case.order).finish(rows)
     with pool() as threads:
-        expected = sample(uncut, plan, threads, PROGRESS)
+        expected = sample(uncut, plan, context(threads), PROGRESS)
     assert len(partitions) == 4 and expected.summary.n_rows < 2000
     check_same(found, expected, plan)
 

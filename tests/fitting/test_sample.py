@@ -15,13 +15,13 @@ from oldgrowth.rows.array_rows import ArrayRows
 from oldgrowth.rows.records import encode
 from oldgrowth.rows.training_rows import Chunk, Place
 from oldgrowth.storage.fit_workspace import FitWorkspace
-from stages import PROGRESS, all_values, pool, small_data, small_plan
+from stages import PROGRESS, all_values, context, pool, small_data, small_plan
 
 
 def test_each_top_tree_has_a_sample_of_its_own() -> None:
     data = small_data()
     with pool() as threads:
-        sampled = sample(data, small_plan(data), threads, PROGRESS)
+        sampled = sample(data, small_plan(data), context(threads), PROGRESS)
     samples = [sampled.top_sample(small_plan(data), top) for top in range(2)]
     for rows in samples:
         assert len(np.unique(rows)) == 500 and rows.max() < 2000
@@ -56,7 +56,7 @@ def test_streamed_rows_are_kept_for_the_samples(
     streamed.known = known
     plan = small_plan(data, chunk_size=chunk_size)
     with pool() as threads, FitWorkspace(tmp_path) as workspace:
-        sampled = sample(streamed, plan, threads, PROGRESS, workspace, candidate_bytes)
+        sampled = sample(streamed, plan, context(threads, workspace), PROGRESS, candidate_bytes)
         for top in range(2):
             rows = sampled.top_sample(plan, top)
             taken = list(sampled.take(rows))
@@ -93,7 +93,7 @@ def test_no_top_tree_needs_no_sample() -> None:
     data = small_data()
     streamed = Streamed(all_values(data), data.targets, 3)
     with pool() as threads:
-        sampled = sample(streamed, small_plan(data, bucket_size=2000), threads, PROGRESS)
+        sampled = sample(streamed, small_plan(data, bucket_size=2000), context(threads), PROGRESS)
     assert sampled.candidates is not None and not sampled.candidates._parts
 
 
@@ -111,7 +111,7 @@ def test_records_are_as_narrow_as_the_values_allow() -> None:
     )
     data = ArrayRows(x, np.zeros(n), 3)
     with pool() as threads:
-        codec = sample(data, small_plan(data), threads, PROGRESS).codec
+        codec = sample(data, small_plan(data), context(threads), PROGRESS).codec
     assert codec.widths == [1, 2, 4, 1]
     assert codec.record_bytes == 8
 
@@ -120,7 +120,7 @@ def test_an_infinite_value_is_named() -> None:
     data = small_data()
     data._x[1234, 5] = np.inf
     with pool() as threads, pytest.raises(InfiniteValueError, match="row 1234, column 5"):
-        sample(data, small_plan(data, chunk_size=100), threads, PROGRESS)
+        sample(data, small_plan(data, chunk_size=100), context(threads), PROGRESS)
 
 
 def odd_rows(n: int) -> np.ndarray:

@@ -143,9 +143,9 @@ def test_each_part_draws_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: dict[int, list[tuple[int, int]]] = {}
     grow = oldgrowth.fitting.top_trees.grow_on_sample
 
-    def watched(bucket, n_rows, plan, stop, turn, depth=0, place=0):
-        tree = grow(bucket, n_rows, plan, stop, turn, depth, place)
-        begun.setdefault(turn, []).append((place, first_feature(tree.nodes, 7)))
+    def watched(bucket, n_rows, plan, stop, root):
+        tree = grow(bucket, n_rows, plan, stop, root)
+        begun.setdefault(root.number, []).append((root.place, first_feature(tree.nodes, 7)))
         return tree
 
     monkeypatch.setattr("oldgrowth.fitting.top_trees.PART_ROWS", 700)

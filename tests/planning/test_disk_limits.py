@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import oldgrowth.fitting.pipeline
-from helpers import make_data
+from helpers import make_data, module_of_stage
 from oldgrowth import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from oldgrowth.errors import DiskTooSmallError, SpillDirectoryError, SpillLimitError
 from oldgrowth.storage.workspace import Workspace, spill_workspace
@@ -125,13 +125,14 @@ def test_many_top_trees_need_few_descriptors(tmp_path) -> None:
 @pytest.mark.parametrize("stage", ["grow", "assemble", "distribute_round"])
 def test_a_directory_that_is_removed_during_a_fit(tmp_path, monkeypatch, where: str, stage: str) -> None:
     """The fit succeeds if its trees are grown; otherwise the error says what happened."""
-    real = getattr(oldgrowth.fitting.pipeline, stage)
+    module = module_of_stage(stage)
+    real = getattr(module, stage)
 
     def removed(*args: Any, **options: Any) -> Any:
         shutil.rmtree(tmp_path / "here")
         return real(*args, **options)
 
-    monkeypatch.setattr(oldgrowth.fitting.pipeline, stage, removed)
+    monkeypatch.setattr(module, stage, removed)
     params = {"bucket_size": 500, "random_state": 0, "store": "disk", where: tmp_path / "here"}
     if stage == "distribute_round":
         with pytest.raises(SpillDirectoryError, match=r"here.*was removed while the fit used it"):

@@ -37,17 +37,17 @@ def test_a_resumed_fit_counts_the_rows_of_the_whole_fit(tmp_path, monkeypatch) -
 
 def test_a_fit_resumed_while_trees_grow_counts_all_trees(tmp_path, monkeypatch) -> None:
     whole = forest(tmp_path).fit(*DATA).fit_report_
-    grown = oldgrowth.fitting.grow._Growing.grow
+    grow_task = oldgrowth.fitting.grow.grow_task
     left = [8]
 
-    def stopping(*args) -> None:
+    def stopping(*args):
         left[0] -= 1
         if left[0] < 0:
             raise Stopped
-        grown(*args)
+        return grow_task(*args)
 
     with monkeypatch.context() as patch, pytest.raises(Stopped):
-        patch.setattr(oldgrowth.fitting.grow._Growing, "grow", stopping)
+        patch.setattr(oldgrowth.fitting.grow, "grow_task", stopping)
         forest(tmp_path, n_jobs=1).fit(*DATA)
     resumed = forest(tmp_path).fit(*DATA).fit_report_
     rows = [{s.name: s.rows for s in report.stages} for report in (whole, resumed)]

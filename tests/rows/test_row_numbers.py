@@ -12,9 +12,9 @@ from oldgrowth.rows.training_rows import Chunk, Place
 from oldgrowth.storage.candidate_rows import CandidateRows
 from oldgrowth.storage.disk_store import DiskStore
 from oldgrowth.storage.fit_workspace import FitWorkspace
-from oldgrowth.storage.votes import OobOnDisk
+from oldgrowth.storage.votes import OobOnDisk, Votes
 from oldgrowth.storage.workspace import spill_workspace
-from stages import PROGRESS, pool, small_data, small_plan
+from stages import PROGRESS, context, pool, small_data, small_plan
 
 FIRST = 2**33
 # Numbers of a chunk's first row: all of its rows have the low bits of other rows, or some of them have.
@@ -72,7 +72,7 @@ def test_buckets_on_disk_have_the_numbers_of_their_rows(first: int, tmp_path: Pa
     data = small_data(600)
     plan = small_plan(data, oob_score=True)
     with pool() as threads:
-        sampled = sample(data, plan, threads, PROGRESS)
+        sampled = sample(data, plan, context(threads), PROGRESS)
     many = replace(sampled, summary=replace(sampled.summary, n_rows=first + 600))
     buckets = np.random.default_rng(0).integers(0, 5, 600).astype(np.uint32)
     with spill_workspace(tmp_path) as workspace:
@@ -106,7 +106,7 @@ def test_votes_have_the_numbers_of_their_rows(first: int, tmp_path: Path) -> Non
     numbers = first + np.arange(100, dtype=np.uint64)
     with spill_workspace(tmp_path) as workspace:
         oob = OobOnDisk(first + 100, plan, workspace, 2**20)
-        votes = oob.votes(numbers, np.arange(100.0))
+        votes = Votes.none(numbers, np.arange(100.0), plan)
         votes.sums[:], votes.trees[:] = np.arange(300).reshape(100, 3), np.arange(100) % 2
         oob.add(0, 0, range(2), 100, [votes])
         (entry,) = oob._entries
@@ -121,7 +121,7 @@ def test_a_bucket_is_made_of_row_numbers_of_either_width() -> None:
     data = small_data(600)
     plan = small_plan(data)
     with pool() as threads:
-        sampled = sample(data, plan, threads, PROGRESS)
+        sampled = sample(data, plan, context(threads), PROGRESS)
     records = np.empty((600, sampled.codec.record_bytes), dtype=np.uint8)
     keys = np.empty(600, dtype=np.uint64)
     x = data.take(np.arange(600, dtype=np.uint64)).x

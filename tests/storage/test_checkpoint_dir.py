@@ -191,7 +191,7 @@ def test_a_directory_that_others_can_write_is_refused(tmp_path, monkeypatch, dir
     directory.chmod(0o755)
     interrupted(monkeypatch, directory, *DATA)
     (directory / FILES).chmod(0o720)
-    with pytest.raises(SharedCheckpointError, match=f"{FILES}, other users can write"):
+    with pytest.raises(SharedCheckpointError, match=f"{FILES}: other users can write"):
         forest(directory).fit(*DATA)
     (directory / FILES).chmod(0o700)
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)

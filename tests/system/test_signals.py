@@ -24,17 +24,16 @@ import sys, time
 sys.path.insert(0, {tests!r})
 import numpy as np
 import oldgrowth
-from helpers import make_data
-from oldgrowth.fitting import pipeline
+from helpers import make_data, module_of_stage
 slow = {slow!r}
 for name in ("sample", "distribute_round", "grow", "assemble"):
-    def late(*args, real=getattr(pipeline, name), name=name, **options):
+    def late(*args, real=getattr(module_of_stage(name), name), name=name, **options):
         done = real(*args, **options)
         if name == slow:
             print("now", flush=True)
             time.sleep(60)
         return done
-    setattr(pipeline, name, late)
+    setattr(module_of_stage(name), name, late)
 x, y = make_data(600, 5, 3, seed=9)
 model = oldgrowth.RandomForestClassifier(6, random_state=4, bucket_size=100, {params})
 try:

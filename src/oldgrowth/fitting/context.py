@@ -12,7 +12,7 @@ from ..reporting.report import Recorder
 from ..storage.checkpoint import Checkpoint
 from ..storage.fit_workspace import FitWorkspace
 from ..storage.sampled import Sampled
-from ..system.threads import Workers
+from .engine import Engine
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class FitContext:
     """What is live during a fit: files, threads, and who is told of the progress."""
 
     workspace: FitWorkspace
-    pool: Workers
+    engine: Engine
     recorder: Recorder
 
     @property

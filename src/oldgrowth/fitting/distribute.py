@@ -10,64 +10,76 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from .. import _core
 from ..errors import ChangedSourceError
-from ..plan import Plan
 from ..reporting.progress import StageProgress
 from ..rows.read_ahead import read_ahead
 from ..rows.training_rows import Chunk, Pass, Place
 from ..storage.bucket_store import BucketStore
-from ..storage.sampled import Sampled
-from ..system.threads import Workers
+from ..system.threads import cancelled_by_errors
+from .context import Prepared
+from .engine import Engine
 from .top_trees import TopTree
 
-# Called when all rows up to a place are in the store, with the rows of each class so far.
-Written = Callable[[Place, "list[int]"], None]
+
+@dataclass(frozen=True)
+class Reached:
+    """How far a distribution has come: its place in the rows, and the rows of each class before it."""
+
+    place: Place = field(default_factory=Place)
+    class_rows: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Resumable:
+    """Where a distribution starts, and who is told when all rows up to a place are in the store."""
+
+    start: Reached = field(default_factory=Reached)
+    written: Callable[[Reached], None] = lambda reached: None
 
 
 def distribute(
-    sampled: Sampled,
     tops: dict[int, TopTree],
     store: BucketStore,
-    plan: Plan,
-    pool: Workers,
+    prepared: Prepared,
+    engine: Engine,
     progress: StageProgress,
-    start: tuple[Place, list[int]] = (Place(), []),
-    written: Written | None = None,
+    resumable: Resumable = Resumable(),
 ) -> None:
-    """Bring all rows from `start` on into the store, for these top trees by their numbers."""
-    reading = Pass(sampled.rows, start[0], sampled.trail)
+    """Bring all rows, or those that are left, into the store, for these top trees by their numbers."""
+    sampled, plan, start = prepared.sampled, prepared.plan, resumable.start
+    reading = Pass(sampled.rows, start.place, sampled.trail)
     counts = np.zeros(plan.n_classes, dtype=np.int64)
-    counts[: len(start[1])] = start[1]
-    progress.skip(start[0].row)
+    counts[: len(start.class_rows)] = start.class_rows
+    progress.skip(start.place.row)
 
     def put(group: object, at: int, chunk: Chunk) -> None:
         store.put(group, at, chunk, [_core.route(top.nodes, chunk.x) for top in tops.values()])
 
-    def end(group: object, rows: int, place: Place, classes: list[int]) -> None:
+    def end(group: object, rows: int, reached: Reached) -> None:
         store.end_group(group, rows)
-        if written is not None:
-            written(place, classes)
+        resumable.written(reached)
 
     with (
         closing(read_ahead(reading.chunks(plan.chunk_size))) as chunks,
         ThreadPoolExecutor(1) as writer,
-        pool.stopped_by_errors(),
+        cancelled_by_errors(engine),
     ):
         writing: Future[None] | None = None
         for group_chunks in _groups(chunks, store.group_rows, plan.chunk_size):
             group = store.begin_group()
             rows = 0
             waiting: deque[Future[None]] = deque()
-            place = start[0]
+            place = start.place
             for chunk, behind in group_chunks:
                 place = behind
-                if len(waiting) > plan.n_jobs:
+                if len(waiting) > engine.workers:
                     waiting.popleft().result()
-                waiting.append(pool.submit(put, group, rows, chunk))
+                waiting.append(engine.submit(put, group, rows, chunk))
                 rows += chunk.rows
                 if plan.classification:
                     counts += np.bincount(chunk.targets.astype(np.intp), minlength=plan.n_classes)
@@ -76,7 +88,7 @@ def distribute(
                 task.result()
             if writing is not None:
                 writing.result()
-            writing = writer.submit(end, group, rows, place, counts.tolist())
+            writing = writer.submit(end, group, rows, Reached(place, tuple(counts.tolist())))
         if writing is not None:
             writing.result()
     if sampled.rows.checked:

@@ -1,15 +1,18 @@
-"""Stage 4: grow the bottom trees of every bucket, in parallel over buckets and, in large ones, over trees."""
+"""Stage 4: grow the bottom trees of every bucket, in parallel over buckets and, in large ones, over trees.
+
+Workers return trees and votes (`grow_task.py`); the thread that handed out the tasks stores them.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from enum import Enum
 from itertools import islice
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _core
 from ..plan import Plan
@@ -17,13 +20,18 @@ from ..planning.execution import GrowingRoom
 from ..reporting.progress import StageProgress
 from ..storage.bucket_store import Buckets
 from ..storage.grown_trees import BottomTree, GrownTrees
-from ..storage.leaf_buckets import LeafBucket, LeafMemory, RowPart, add_all
+from ..storage.leaf_buckets import LeafMemory
 from ..storage.votes import OutOfBag, Votes
 from .context import FitContext, Prepared
+from .engine import Engine
+from .grow_task import Site, class_totals, grow_in_parts, grow_task
+from .tasks import Grown, GrowthRules, Task, TopTasks
 from .top_trees import TopTree
 
 # A bucket with more than this share of a worker's rows has its trees grown by several workers.
 _LARGE_SHARE = 0.25
+# Tasks that are handed out for each worker: one that runs, and one that waits or whose result does.
+_TASKS_PER_WORKER = 2
 
 
 @dataclass(frozen=True)
@@ -33,55 +41,28 @@ class Sinks:
     trees: GrownTrees
     votes: OutOfBag | None
 
+    def add(self, task: Task, results: Iterator[Grown]) -> None:
+        """Store what came of a task, part by part."""
+        trees: list[BottomTree] = []
 
-@dataclass(frozen=True)
-class Task:
-    """Some trees of one bucket, numbered within their top tree; `first_tree` is the first one's number in
-    the forest, less its number in the top tree."""
+        def votes() -> Iterator[Votes]:
+            for result in results:
+                yield from result.votes
+                trees.extend(result.trees or ())
+                del result  # before the next one is made
 
-    top: int
-    bucket: int
-    depth: int
-    first_tree: int
-    trees: tuple[int, ...]
-    rows: int
-    leaf: bool  # trees cannot split it
+        if self.votes is None:
+            for _ in votes():
+                pass
+        else:  # before the trees: they say that all is done
+            self.votes.add(task.top, task.bucket, task.trees, task.rows, votes())
+        self.trees.add(task.top, task.bucket, task.trees.start, trees)
 
-
-@dataclass(frozen=True)
-class TopTasks:
-    """The tasks of one top tree. They are made when their turn comes: there may be millions."""
-
-    top: int
-    depths: npt.NDArray[np.uint32]
-    first_tree: int
-    n_trees: int
-    sizes: npt.NDArray[np.int64]
-    left: npt.NDArray[np.bool_]  # buckets x trees that are to be grown
-
-    @staticmethod
-    def of(store: Buckets, top: int, tree: TopTree, trees_of_tops: list[int], trees: GrownTrees) -> TopTasks:
-        left = ~trees.grown(top, tree.n_buckets, trees_of_tops[top])
-        first = sum(trees_of_tops[:top])
-        return TopTasks(top, tree.bucket_depths, first, trees_of_tops[top], store.sizes(top), left)
-
-    @property
-    def buckets_left(self) -> int:
-        return int(self.left.any(axis=1).sum())
-
-    @property
-    def rows_done(self) -> int:
-        return int(((~self.left).sum(axis=1) * self.sizes).sum())
-
-    def tasks(self, store: Buckets, all_trees: bool = False) -> Iterator[Task]:
-        """The largest first; those that are left, or all."""
-        for bucket in np.argsort(-self.sizes, kind="stable").tolist():
-            trees = range(self.n_trees) if all_trees else np.flatnonzero(self.left[bucket]).tolist()
-            if trees:
-                rows = int(self.sizes[bucket])
-                leaf = store.only_leaf(self.top, bucket, rows)
-                depth = int(self.depths[bucket])
-                yield Task(self.top, bucket, depth, self.first_tree, tuple(trees), rows, leaf)
+    def sync(self) -> None:
+        """Make sure that all that was added outlives the process."""
+        if self.votes is not None:
+            self.votes.sync()
+        self.trees.sync()
 
 
 def grow(
@@ -100,276 +81,206 @@ def grow(
     rows = sum(int(store.sizes(i).sum()) * prepared.trees_of_tops[i] for i in tops)
     with context.recorder.stage("grow", grown_rows + rows) as progress:
         progress.skip(grown_rows)
-        _grow_all(store, tops, context, prepared, sinks, progress)
+        of_tops = [TopTasks.of(store, i, top, prepared.trees_of_tops, sinks.trees) for i, top in tops.items()]
+        progress.skip(sum(top.rows_done for top in of_tops))
+        _grow_all(of_tops, _Growing.on(store, of_tops, context, prepared, sinks), progress)
 
 
-def _grow_all(
-    store: Buckets,
-    tops: dict[int, TopTree],
-    context: FitContext,
-    prepared: Prepared,
-    sinks: Sinks,
-    progress: StageProgress,
-) -> None:
-    plan, pool, trees, oob = prepared.plan, context.pool, sinks.trees, sinks.votes
-    memory = GrowingRoom.now(prepared.model, in_memory=not prepared.on_disk)
-    leaf_memory = LeafMemory(memory.most_keys, lambda: context.workspace.get().nameless())
-    of_tops = {i: TopTasks.of(store, i, top, prepared.trees_of_tops, trees) for i, top in tops.items()}
-    n_features = prepared.sampled.summary.n_features
-    large = _LARGE_SHARE * sum(int(top.sizes.sum()) for top in of_tops.values()) / plan.n_jobs
-    open_buckets = {i: top.buckets_left for i, top in of_tops.items()}
-    unfinished = [top for i, top in of_tops.items() if open_buckets[i]]
-    weights = _class_weights(store, unfinished, plan, pool, memory, leaf_memory)
-    growing = _Growing(store, plan, trees, oob, weights, n_features, pool.stop, leaf_memory)
-    progress.skip(sum(top.rows_done for top in of_tops.values()))
-
-    def is_shared(task: Task) -> bool:
-        workers = min(len(task.trees), plan.n_jobs)
-        if workers == 1 or task.leaf or task.rows <= large:
-            return False
-        return memory.of_bucket(task.rows, workers) <= memory.room
-
-    def tasks(shared: bool) -> Iterator[Task]:
-        """Of the top trees that are left; the large ones come first."""
-        for top in unfinished:
-            if not shared or (top.sizes > large).any():
-                for task in top.tasks(store):
-                    if is_shared(task) == shared:
-                        yield task
-                    elif shared and task.rows <= large:
-                        break
-
-    def done(task: Task) -> None:
-        progress.advance(task.rows * len(task.trees))
-
-    def finished(task: Task) -> None:
-        open_buckets[task.top] -= 1
-        if open_buckets[task.top] == 0:
-            if oob is not None:
-                oob.sync()
-            trees.sync()
-            store.drop(task.top)
-
-    for task in _by_trees(tasks(shared=True), growing, pool, memory, done):
-        finished(task)
-    for task in _by_buckets(tasks(shared=False), growing, pool, memory):
-        done(task)
-        finished(task)
+def _grow_all(tops: list[TopTasks], growing: _Growing, progress: StageProgress) -> None:
+    """Trees of large buckets first, then of those whose votes come in parts, then all others."""
+    trees_left = {top.top: top.trees_left for top in tops}
+    for way in _Way:
+        run = growing.by_trees if way is _Way.BY_TREES else growing.by_buckets
+        for task in run(growing.tasks(tops, way)):
+            progress.advance(task.rows * len(task.trees))
+            trees_left[task.top] -= len(task.trees)
+            if trees_left[task.top] == 0:
+                growing.sinks.sync()
+                growing.site.store.drop(task.top)
 
 
-def _by_trees(
-    tasks: Iterator[Task],
-    growing: _Growing,
-    pool: Executor,
-    memory: GrowingRoom,
-    done: Callable[[Task], None],
-) -> Iterator[Task]:
-    """Tasks whose bucket is loaded once and grown on by several workers; yields them when they are done."""
-    alive: deque[tuple[Task, int, list[tuple[Task, Future[None]]]]] = deque()
-    workers = growing.plan.n_jobs
+class _Way(Enum):
+    """How a task is done: its bucket is loaded once for several workers; by one worker that returns the votes
+    in parts; or by one worker that returns all at once."""
 
-    def end_oldest() -> Task:
-        task, _, parts = alive.popleft()
-        for part, future in parts:
-            future.result()
-            done(part)
-        return task
-
-    for task in tasks:
-        needed = memory.of_bucket(task.rows, min(len(task.trees), workers))
-        while alive and (len(alive) == workers or sum(n for _, n, _ in alive) + needed > memory.room):
-            yield end_oldest()
-        bucket = growing.store.load(task.top, task.bucket)
-        parts = [replace(task, trees=(tree,)) for tree in task.trees]
-        alive.append((task, needed, [(part, pool.submit(growing.grow, part, bucket)) for part in parts]))
-        del bucket
-    while alive:
-        yield end_oldest()
+    BY_TREES = 1
+    IN_PARTS = 2
+    WHOLE = 3
 
 
-def _by_buckets(
-    tasks: Iterator[Task], growing: _Growing, pool: Executor, memory: GrowingRoom
-) -> Iterator[Task]:
-    """Tasks done whole by one worker each; yields them when they are done."""
-    running: dict[Future[None], tuple[Task, int]] = {}
-    workers = growing.plan.n_jobs
+@dataclass
+class _Running:
+    """A task that was handed out, and how the further parts of its result are made if there are several."""
 
-    def needed(task: Task) -> int:
-        return memory.of_leaf(task.rows) if task.leaf else memory.of_bucket(task.rows)
-
-    def room(more: int) -> bool:
-        """A task that waits for a worker takes no memory yet, but it must have room when its turn comes."""
-        if not running:
-            return True
-        largest = sorted([*(n for _, n in running.values()), more])[-workers:]
-        return len(running) < 2 * workers and sum(largest) <= memory.room
-
-    coming = next(tasks, None)
-    while coming is not None or running:
-        while coming is not None and room(bytes_of := needed(coming)):
-            running[pool.submit(growing.grow, coming, None)] = coming, bytes_of
-            coming = next(tasks, None)
-            if coming is not None:
-                growing.store.expect(coming.top, coming.bucket)
-        for future in wait(running, return_when=FIRST_COMPLETED).done:
-            future.result()
-            yield running.pop(future)[0]
+    task: Task
+    future: Future[Grown]
+    parts: Iterator[Grown] | None
+    bucket_bytes: int  # while it runs
+    result_bytes: int  # from its beginning until its result is stored
 
 
 @dataclass(frozen=True)
 class _Growing:
-    """What every task needs."""
+    """Hands out tasks and stores what comes back, within the memory that there is."""
 
-    store: Buckets
-    plan: Plan
-    trees: GrownTrees
-    oob: OutOfBag | None
-    class_weights: list[list[float]]
-    n_features: int
-    stop: _core.Stop
-    leaf_memory: LeafMemory
+    engine: Engine
+    rules: GrowthRules
+    site: Site
+    memory: GrowingRoom
+    sinks: Sinks
+    large: float  # rows of a bucket whose trees are grown by several workers
 
-    def grow(self, task: Task, bucket: _core.Bucket | None) -> None:
-        if task.leaf:
-            self._grow_leaf(task)
-            return
-        if bucket is None:
-            bucket = self.store.load(task.top, task.bucket)
-        rules = self._rules()
-        bootstrap = _bootstrap(self.plan)
-        tell_drawn = self.oob is not None and self.plan.bootstrap
-        for run in _runs(task.trees):
-            grown, drawn = [], []
-            for tree in run:
-                number = task.first_tree + tree
-                weights = self.class_weights[number]
-                *found, seen = _core.grow_bottom(
-                    bucket, rules, bootstrap, number, task.bucket, task.depth, weights, tell_drawn
-                )
-                grown.append(BottomTree(*found))
-                drawn.append(seen)
-            if self.oob is not None:  # before the trees: they say that all is done
-                self._vote(task, run, bucket, grown, drawn)
-            self.trees.add(task.top, task.bucket, run.start, grown)
+    @staticmethod
+    def on(
+        store: Buckets, tops: list[TopTasks], context: FitContext, prepared: Prepared, sinks: Sinks
+    ) -> _Growing:
+        plan, engine = prepared.plan, context.engine
+        memory = GrowingRoom.now(prepared.model, in_memory=not prepared.on_disk)
+        leaf_memory = LeafMemory(memory.most_keys, lambda: context.workspace.get().nameless())
+        site = Site(store, leaf_memory, engine.stop)
+        weights = _class_weights([top for top in tops if top.trees_left], plan, site, engine, memory)
+        rules = GrowthRules(plan, prepared.sampled.summary.n_features, weights, memory.vote_bytes)
+        large = _LARGE_SHARE * sum(int(top.sizes.sum()) for top in tops) / engine.workers
+        return _Growing(engine, rules, site, memory, sinks, large)
 
-    def _rules(self) -> _core.TreeRules:
-        rules = self.plan.bottom_rules()
-        rules.stop_by(self.stop)
-        return rules
+    def tasks(self, tops: list[TopTasks], way: _Way) -> Iterator[Task]:
+        """The tasks to be done in this way; those of large buckets first."""
+        fewest = {_Way.BY_TREES: self.large, _Way.IN_PARTS: self._rows_of_one_result, _Way.WHOLE: -1}[way]
+        for top in tops:
+            if top.trees_left and (top.sizes > fewest).any():
+                for task in top.tasks(self.site.store):
+                    if task.rows <= fewest:
+                        break
+                    if self._way(task) is way:
+                        at_once = len(task.trees)
+                        if way is not _Way.BY_TREES:
+                            at_once = self.memory.most_trees(task.rows, task.leaf)
+                        yield from task.cut(at_once)
 
-    def _vote(
-        self,
-        task: Task,
-        run: range,
-        bucket: _core.Bucket,
-        grown: list[BottomTree],
-        drawn: list[npt.NDArray[np.uint8]],
-    ) -> None:
-        """What trees say of the rows of their bucket that they did not see."""
-        assert self.oob is not None
-        oob, numbers = self.oob, self.store.numbers(task.top, task.bucket)
-        targets = bucket.targets(self.plan.target_scale)
+    def _way(self, task: Task) -> _Way:
+        trees = min(len(task.trees), self.engine.workers)
+        large = trees > 1 and not task.leaf and task.rows > self.large
+        if large and self._bytes_by_trees(task) <= self.memory.room:
+            return _Way.BY_TREES
+        return _Way.IN_PARTS if task.rows > self._rows_of_one_result else _Way.WHOLE
 
-        def all_votes() -> Iterator[Votes]:
-            for part in oob.ranges(bucket.rows):
-                votes = oob.votes(numbers[part], targets[part])
-                if self.plan.bootstrap:
-                    for tree, seen in zip(grown, drawn, strict=True):
-                        _core.add_oob_votes(bucket, seen, tree.nodes, tree.table, part.start, votes.core)
-                yield votes
+    @property
+    def _rows_of_one_result(self) -> float:
+        """Rows whose votes are returned at once."""
+        row = self.memory.of_votes(1)
+        return self.memory.vote_bytes / row if row else float("inf")
 
-        oob.add(task.top, task.bucket, run, bucket.rows, all_votes())
+    def _bytes_by_trees(self, task: Task) -> int:
+        """A bucket on which several workers grow trees, and the results that are on their way."""
+        workers = self.engine.workers
+        bucket = self.memory.of_bucket(task.rows, task.leaf, min(len(task.trees), workers))
+        results = min(len(task.trees), _TASKS_PER_WORKER * workers)
+        return bucket + results * self.memory.of_result(task.rows, 1, task.leaf)
 
-    def _grow_leaf(self, task: Task) -> None:
-        """Trees on a bucket that they cannot split."""
-        with LeafBucket(self.store, task.top, task.bucket, task.rows, self.leaf_memory) as bucket:
-            for run in _runs(task.trees):
-                leaves = [self._leaf(task.first_tree + tree) for tree in run]
-                add_all(leaves, bucket)
-                grown = [
-                    BottomTree(nodes, table, np.zeros(self.n_features), task.depth)
-                    for nodes, table in (leaf.finish() for leaf in leaves)
-                ]
-                if self.oob is not None:
-                    self._vote_as_leaves(task, run, bucket, leaves)
-                self.trees.add(task.top, task.bucket, run.start, grown)
+    def by_trees(self, tasks: Iterator[Task]) -> Iterator[Task]:
+        """Tasks whose bucket is loaded once; yields a task for each tree when it is stored."""
+        workers = self.engine.workers
+        buckets: deque[tuple[Task, int]] = deque()  # that are in memory, and what each takes
+        running: deque[_Running] = deque()  # a tree each, in the same order
 
-    def _leaf(self, number: int) -> _core.Leaf:
-        return _core.Leaf(self._rules(), _bootstrap(self.plan), number, self.class_weights[number])
+        def store_oldest() -> Task:
+            stored = self._store(running.popleft())
+            if stored.trees.stop == buckets[0][0].trees.stop:
+                buckets.popleft()
+            return stored
 
-    def _vote_as_leaves(self, task: Task, run: range, bucket: LeafBucket, leaves: list[_core.Leaf]) -> None:
-        assert self.oob is not None
-        oob = self.oob
+        for task in tasks:
+            needed = self._bytes_by_trees(task)
+            while buckets and (
+                len(buckets) == workers or sum(n for _, n in buckets) + needed > self.memory.room
+            ):
+                yield store_oldest()
+            buckets.append((task, needed))
+            bucket = self.site.store.load(task.top, task.bucket)
+            for part in task.cut(1):
+                if len(running) == _TASKS_PER_WORKER * workers:
+                    yield store_oldest()
+                running.append(self._start(part, bucket))
+            del bucket
+        while running:
+            yield store_oldest()
 
-        def all_votes() -> Iterator[Votes]:
-            first = 0
-            for rows, copies in _recut(bucket, oob):
-                assert rows.numbers is not None
-                votes = oob.votes(rows.numbers, rows.targets)
-                for leaf in leaves:
-                    leaf.vote(rows.keys, copies, rows.targets, rows.weights, first, votes.core)
-                yield votes
-                first += len(copies)
+    def by_buckets(self, tasks: Iterator[Task]) -> Iterator[Task]:
+        """Tasks done by one worker each; yields them when they are stored."""
+        running: dict[Future[Grown], _Running] = {}
+        coming = next(tasks, None)
+        while coming is not None or running:
+            while coming is not None and self._has_room(list(running.values()), coming):
+                started = self._start(coming)
+                running[started.future] = started
+                coming = next(tasks, None)
+                if coming is not None:
+                    self.site.store.expect(coming.top, coming.bucket)
+            for future in self.engine.wait(running):
+                yield self._store(running.pop(future))
+            del future  # its result is stored
 
-        oob.add(task.top, task.bucket, run, task.rows, all_votes())
+    def _has_room(self, running: list[_Running], task: Task) -> bool:
+        """Whether a task may be handed out: it takes memory when it runs, and so does its result until it is
+        stored. Of one whose result comes in parts the next part is made when the last one is stored: such
+        tasks do not wait for a worker."""
+        if not running:
+            return True
+        workers = self.engine.workers
+        if len(running) >= (1 if running[0].parts else _TASKS_PER_WORKER) * workers:
+            return False
+        buckets = [r.bucket_bytes for r in running]
+        buckets.append(self.memory.of_bucket(task.rows, task.leaf))
+        results = sum(r.result_bytes for r in running)
+        results += self.memory.of_result(task.rows, len(task.trees), task.leaf)
+        return sum(sorted(buckets)[-workers:]) + results <= self.memory.room
 
+    def _start(self, task: Task, bucket: _core.Bucket | None = None) -> _Running:
+        parts: Iterator[Grown] | None = None
+        if task.rows > self._rows_of_one_result:
+            parts = grow_in_parts(task, self.rules, self.site, bucket)
+            future = self.engine.submit(next, parts)
+        else:
+            future = self.engine.submit(grow_task, task, self.rules, self.site, bucket)
+        bucket_bytes = self.memory.of_bucket(task.rows, task.leaf)
+        result_bytes = self.memory.of_result(task.rows, len(task.trees), task.leaf)
+        return _Running(task, future, parts, bucket_bytes, result_bytes)
 
-def _recut(bucket: LeafBucket, oob: OutOfBag) -> Iterator[tuple[RowPart, npt.NDArray[np.uint64]]]:
-    """The parts of a bucket, cut into ranges that votes are added up for."""
-    for part, copies in bucket.parts():
-        for some in oob.ranges(len(copies)):
-            weights = None if part.weights is None else part.weights[some]
-            numbers = None if part.numbers is None else part.numbers[some]
-            yield RowPart(part.keys[some], part.targets[some], weights, numbers), copies[some]
+    def _store(self, running: _Running) -> Task:
+        """Store the result of a task, and have its further parts made."""
 
+        def results() -> Iterator[Grown]:
+            yield running.future.result()
+            last = running.parts is None
+            while running.parts is not None and not last:
+                grown = self.engine.submit(next, running.parts).result()
+                last = grown.trees is not None
+                yield grown
+                del grown  # before the next one is made
 
-def _bootstrap(plan: Plan) -> _core.Bootstrap:
-    return _core.Bootstrap(plan.bootstrap, plan.sample_mean, plan.seed)
-
-
-def _runs(trees: tuple[int, ...]) -> Iterator[range]:
-    """Consecutive numbers together."""
-    start = 0
-    for i in range(1, len(trees) + 1):
-        if i == len(trees) or trees[i] != trees[i - 1] + 1:
-            yield range(trees[start], trees[i - 1] + 1)
-            start = i
+        self.sinks.add(running.task, results())
+        return running.task
 
 
 def _class_weights(
-    store: Buckets,
-    tops: list[TopTasks],
-    plan: Plan,
-    pool: Executor,
-    memory: GrowingRoom,
-    leaf_memory: LeafMemory,
+    tops: list[TopTasks], plan: Plan, site: Site, engine: Engine, memory: GrowingRoom
 ) -> list[list[float]]:
     """The weight of each class in each tree."""
     if not plan.balanced_subsample:
         return [list(plan.class_weights)] * plan.n_estimators
-    bootstrap = _bootstrap(plan)
     counts = np.zeros((plan.n_estimators, plan.n_classes))
-
-    def count(task: Task) -> list[npt.NDArray[np.float64]]:
-        leaves = [
-            _core.Leaf(plan.bottom_rules(), bootstrap, task.first_tree + tree, []) for tree in task.trees
-        ]
-        with LeafBucket(store, task.top, task.bucket, task.rows, leaf_memory) as bucket:
-            add_all(leaves, bucket)
-        for leaf in leaves:
-            leaf.finish()
-        return [leaf.class_totals() for leaf in leaves]
-
     for top in tops:
-        tasks = top.tasks(store, all_trees=True)
-        largest = memory.of_leaf(int(top.sizes.max()))
-        at_once = max(1, min(2 * plan.n_jobs, memory.room // largest))
-        running = deque((task, pool.submit(count, task)) for task in islice(tasks, at_once))
+        tasks = top.tasks(site.store, all_trees=True)
+        largest = memory.of_bucket(int(top.sizes.max()), leaf=True)
+        at_once = max(1, min(_TASKS_PER_WORKER * engine.workers, memory.room // largest))
+        running = deque(
+            (task, engine.submit(class_totals, task, plan, site)) for task in islice(tasks, at_once)
+        )
         while running:
             task, future = running.popleft()
             for tree, classes in zip(task.trees, future.result(), strict=True):
                 counts[task.first_tree + tree] += classes
-            running.extend((task, pool.submit(count, task)) for task in islice(tasks, 1))
+            running.extend((task, engine.submit(class_totals, task, plan, site)) for task in islice(tasks, 1))
     drawn, present = counts.sum(axis=1, keepdims=True), (counts > 0).sum(axis=1, keepdims=True)
     # A class that a tree did not draw has no weight in it; neither has one in a tree of another round.
     return np.divide(drawn, present * counts, out=np.zeros_like(counts), where=counts > 0).tolist()

@@ -6,7 +6,6 @@ cut into partitions does not show in the result.
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from itertools import pairwise
 
 import numpy as np
@@ -19,6 +18,7 @@ from ..rows.id_columns import IdFinder
 from ..rows.training_rows import Chunk, Place, Trail, TrainingRows
 from ..storage.candidate_rows import CandidateRows
 from ..storage.sampled import Sampled
+from .engine import Engine
 
 
 class Learned:
@@ -39,11 +39,11 @@ class Learned:
         self.n_features = rows.n_features
         self._row_bytes = 4 * rows.n_features, 8 + 8 * rows.weighted  # that checksums see
 
-    def add(self, chunk: Chunk, end: Place, plan: Plan, n_tops: int, of: int | None, pool: Executor) -> None:
+    def add(self, chunk: Chunk, end: Place, plan: Plan, n_tops: int, of: int | None, engine: Engine) -> None:
         """Learn from a chunk, behind which is `end`. It may have rows of the samples of so many top trees,
         drawn from `of` rows in all, if their number is known."""
         edges = np.linspace(0, self.n_features, plan.n_jobs + 1).astype(int).tolist()
-        work = [pool.submit(self.profile.add, chunk.x, a, b) for a, b in pairwise(edges) if a < b]
+        work = [engine.submit(self.profile.add, chunk.x, a, b) for a, b in pairwise(edges) if a < b]
         self.ids.add(chunk.x)
         if chunk.rows:
             self.summary.add(chunk.targets, chunk.weights)

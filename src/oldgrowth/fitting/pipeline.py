@@ -22,11 +22,11 @@ from ..planning.execution import (
     expected_disk,
     largest_model,
     refuse_at_start,
-    refuse_large_bucket,
     with_rounds,
 )
 from ..planning.memory_model import FIRST_PASS_SHARE, MemoryModel, Sizes, Widths
 from ..planning.planner import Planner
+from ..planning.subset_memory import memory_model_of
 from ..reporting.progress import Observers, StoppedByCallback
 from ..reporting.report import FitReport, Recorder
 from ..rows.class_codes import LabelLimit
@@ -34,7 +34,7 @@ from ..rows.training_rows import TrainingRows
 from ..storage.fit_workspace import FitWorkspace
 from ..storage.grown_trees import GrownTrees, TreesInMemory, TreesOnDisk
 from ..storage.sampled import Sampled
-from ..storage.votes import OobInMemory, OobOnDisk, OobRows, OutOfBag
+from ..storage.votes import OobOnDisk, OobRows, OutOfBag
 from ..system.limits import Limits
 from ..system.memory import return_memory_when_freed
 from ..system.signals import ended_by_signals
@@ -42,9 +42,9 @@ from ..system.threads import workers
 from .assemble import Assembled, assemble
 from .context import FitContext, Prepared
 from .grow import Sinks, grow
-from .rounds import Round, as_begun, distribute_round
+from .rounds import as_begun
 from .sample import sample
-from .subsets import add_rows_outside, subset_round
+from .strategy import Strategy, strategy_of
 from .top_trees import TopTree, grow_top_trees
 
 
@@ -125,11 +125,11 @@ def _live(limits: Limits, n_jobs: int, observers: Observers, keep_checkpoint: bo
         ended_by_signals(),
         _told_how_to_resume(recorder, limits.checkpoint_dir),
         FitWorkspace(limits.spill_dir, limits.checkpoint_dir, keep_checkpoint) as workspace,
-        workers(n_jobs) as pool,
+        workers(n_jobs) as engine,
     ):
-        workspace.stop, workspace.limit = pool.stop, limits.spill_limit
+        workspace.stop, workspace.limit = engine.stop, limits.spill_limit
         recorder.disk = lambda: workspace.opened
-        yield FitContext(workspace, pool, recorder)
+        yield FitContext(workspace, engine, recorder)
 
 
 def _begin(context: FitContext, planner: Planner, rows: TrainingRows, model: MemoryModel) -> Planner:
@@ -149,9 +149,7 @@ def _sample(context: FitContext, planner: Planner, rows: TrainingRows, first_pas
     if first_pass.model.limits.memory_given:
         rows.limit_labels(LabelLimit(first_pass.label_bytes, outlook.limit_for_labels))
     with context.recorder.stage("sample", rows.n_rows, rows.nbytes) as progress:
-        return sample(
-            rows, plan, context.pool, progress, context.workspace, first_pass.candidate_bytes, outlook.look
-        )
+        return sample(rows, plan, context, progress, first_pass.candidate_bytes, outlook.look)
 
 
 def _prepare(context: FitContext, planner: Planner, sampled: Sampled, limits: Limits) -> Prepared:
@@ -159,7 +157,8 @@ def _prepare(context: FitContext, planner: Planner, sampled: Sampled, limits: Li
     summary, recorder = sampled.summary, context.recorder
     plan = planner.plan(summary, sampled.rows.classes)
     widths = Widths.of(sampled.codec.widths, codec=sampled.codec.bytes)
-    model = MemoryModel(plan, Sizes.of(plan, sampled.rows, summary.n_rows, widths, summary.weighted), limits)
+    sizes = Sizes.of(plan, sampled.rows, summary.n_rows, widths, summary.weighted)
+    model = memory_model_of(plan, sizes, limits)
     execution = choose_execution(model, recorder.report.stages[0].peak_memory)
     recorder.say(f"store: {execution.store} ({execution.why})")
     if execution.store == "disk" and limits.spills_to_memory:
@@ -176,7 +175,7 @@ def _top_trees(context: FitContext, prepared: Prepared) -> tuple[Prepared, list[
         tops = grow_top_trees(
             prepared.sampled,
             plan,
-            context.pool,
+            context.engine,
             progress,
             context.checkpoint,
             prepared.execution.tops_at_once,
@@ -193,46 +192,24 @@ class _Grown:
     tops: list[TopTree]
     bucket_sizes: list[npt.NDArray[np.int64]]
     sinks: Sinks
+    strategy: Strategy
 
 
 def _bottom_trees(context: FitContext, prepared: Prepared, tops: list[TopTree]) -> _Grown:
-    votes = _new_votes(context, prepared) if prepared.plan.oob else None
+    strategy = strategy_of(prepared.plan)
+    votes = strategy.new_votes(context, prepared) if prepared.plan.oob else None
     sinks = Sinks(_new_trees(context, prepared, votes), votes)
     split, sizes = list(tops), []
-    for done in _rounds(context, prepared, tops, sinks.trees):
+    for done in strategy.rounds(context, prepared, tops, sinks.trees):
         left = done.unfinished(sinks.trees, prepared.trees_of_tops)
-        if not prepared.plan.subsets:
-            _check_buckets(prepared, done, left)
+        strategy.check_buckets(prepared, done, left)
         grown = sum(prepared.n_rows * prepared.trees_of_tops[i] for i in done.tops if i not in left)
         grow(done.store, left, context, prepared, sinks, grown)
         for i, top in done.tops.items():
             split[i] = top
             sizes.append(done.sizes[i])
         context.recorder.report.buckets_split += done.n_split
-    return _Grown(split, sizes, sinks)
-
-
-def _rounds(
-    context: FitContext, prepared: Prepared, tops: list[TopTree], trees: GrownTrees
-) -> Iterator[Round]:
-    """Some top trees at a time, with their buckets."""
-    if prepared.plan.subsets:
-        yield subset_round(prepared, tops)
-        return
-    step = prepared.execution.tops_per_round
-    for first in range(0, len(tops), step):
-        numbered = {i: tops[i] for i in range(first, min(first + step, len(tops)))}
-        nbytes = prepared.sampled.rows.nbytes if prepared.on_disk else None
-        with context.recorder.stage("distribute", prepared.n_rows, nbytes) as progress:
-            done = distribute_round(numbered, context, prepared, progress, trees)
-        yield done
-
-
-def _new_votes(context: FitContext, prepared: Prepared) -> OutOfBag:
-    plan, execution = prepared.plan, prepared.execution
-    if plan.subsets or (not prepared.on_disk and prepared.model.votes <= execution.oob_bytes):
-        return OobInMemory(prepared.n_rows, plan)
-    return OobOnDisk(prepared.n_rows, plan, context.workspace.get(), execution.oob_bytes)
+    return _Grown(split, sizes, sinks, strategy)
 
 
 def _new_trees(context: FitContext, prepared: Prepared, votes: OutOfBag | None) -> GrownTrees:
@@ -241,15 +218,6 @@ def _new_trees(context: FitContext, prepared: Prepared, votes: OutOfBag | None) 
     logged = votes if isinstance(votes, OobOnDisk) else None
     summary = prepared.sampled.summary
     return TreesOnDisk(context.workspace.get(), summary.n_features, prepared.plan.n_classes, logged)
-
-
-def _check_buckets(prepared: Prepared, done: Round, tops: dict[int, TopTree]) -> None:
-    """Refuse those that came out too large for memory, if trees split them."""
-    for i in tops:
-        for bucket in np.flatnonzero(done.sizes[i] > prepared.model.largest_bucket).tolist():
-            rows = int(done.sizes[i][bucket])
-            if not done.store.only_leaf(i, bucket, rows):
-                refuse_large_bucket(prepared.model, rows, in_memory=not prepared.on_disk)
 
 
 def _assemble(context: FitContext, prepared: Prepared, grown: _Grown) -> Assembled:
@@ -269,18 +237,12 @@ def _assemble(context: FitContext, prepared: Prepared, grown: _Grown) -> Assembl
 
 def _out_of_bag(context: FitContext, prepared: Prepared, grown: _Grown, forest: Forest) -> Iterator[OobRows]:
     """The means over the trees that did not see each row, some rows at a time."""
-    trees, votes, subsets = grown.sinks.trees, grown.sinks.votes, prepared.plan.subsets
+    trees, votes = grown.sinks.trees, grown.sinks.votes
     assert votes is not None
+    if isinstance(votes, OobOnDisk) and isinstance(trees, TreesOnDisk):
+        votes.keep(trees.runs)
     with context.recorder.stage("out of bag", prepared.n_rows) as progress:
-        if subsets:
-            assert isinstance(votes, OobInMemory)
-            add_rows_outside(votes, prepared.sampled, prepared.plan, forest, progress)
-        if isinstance(votes, OobOnDisk) and isinstance(trees, TreesOnDisk):
-            votes.keep(trees.runs)
-        for part in votes.means():
-            yield part
-            if not subsets:
-                progress.advance(len(part.mean))
+        yield from grown.strategy.out_of_bag(votes, prepared, forest, progress)
 
 
 def _completed(report: FitReport, prepared: Prepared, grown: _Grown, made: Assembled) -> FitReport:

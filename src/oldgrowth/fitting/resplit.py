@@ -10,8 +10,8 @@ import numpy as np
 from .. import _core
 from ..plan import Plan
 from ..storage.bucket_store import BucketStore
-from ..system.threads import Workers
-from .top_trees import TopTree, grow_on_sample
+from .engine import Engine
+from .top_trees import Root, TopTree, grow_on_sample
 
 # Rows unlike all others of a bucket that are looked for, when a sample of it has none.
 _FEW = 1000
@@ -26,7 +26,7 @@ class _Large:
 
 
 def split_large_buckets(
-    store: BucketStore, top: int, tree: TopTree, plan: Plan, pool: Workers, at_once: int = 2**31
+    store: BucketStore, top: int, tree: TopTree, plan: Plan, engine: Engine, at_once: int = 2**31
 ) -> tuple[TopTree, int]:
     """A top tree with its large buckets split, as far as rows can be told apart, and how many were.
 
@@ -46,7 +46,9 @@ def split_large_buckets(
             break
         trees: list[TopTree] = []
         for first in range(0, len(large), at_once):
-            trees += pool.map(partial(_grow, store, top, plan, pool.stop), large[first : first + at_once])
+            some = large[first : first + at_once]
+            tasks = [engine.submit(_grow, store, top, plan, engine.stop, bucket) for bucket in some]
+            trees += [task.result() for task in tasks]
         candidates, moved = [], 0  # parts of a bucket may be large again; buckets behind it have moved up
         for bucket, own in zip(large, trees, strict=True):
             if own.n_buckets == 1:
@@ -66,7 +68,7 @@ def _grow(store: BucketStore, top: int, plan: Plan, stop: _core.Stop, bucket: _L
 
     def grown() -> TopTree:
         rows = store.load(top, bucket.bucket, places)
-        return grow_on_sample(rows, bucket.rows, plan, stop, bucket.number, bucket.depth)
+        return grow_on_sample(rows, bucket.rows, plan, stop, Root(bucket.number, bucket.depth))
 
     tree = grown()
     if tree.n_buckets == 1:  # a few rows unlike all others may not have been drawn

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..plan import Plan
 from ..planning.execution import ExecutionPlan
 from ..reporting.progress import StageProgress
 from ..rows.training_rows import Place
@@ -20,9 +19,9 @@ from ..storage.bucket_store import Buckets, BucketStore, MemoryStore
 from ..storage.checkpoint import Checkpoint
 from ..storage.disk_store import DiskStore
 from ..storage.grown_trees import GrownTrees
-from ..system.threads import Workers
 from .context import FitContext, Prepared
-from .distribute import distribute
+from .distribute import Reached, Resumable, distribute
+from .engine import Engine
 from .resplit import split_large_buckets
 from .top_trees import TopTree, checked_top_tree
 
@@ -71,7 +70,7 @@ def distribute_round(
     trees: GrownTrees,
 ) -> Round:
     """Bring the rows of these top trees into buckets, or resume from what was done of it."""
-    checkpoint, sampled, plan = context.checkpoint, prepared.sampled, prepared.plan
+    checkpoint, sampled = context.checkpoint, prepared.sampled
     name = f"round-{min(tops):05d}"
     if (found := checkpoint.saved(f"{name}-split")) is not None:
         with checkpoint.believed(f"{name}-split"):
@@ -83,43 +82,45 @@ def distribute_round(
     store = open_store(context, prepared, {i: top.n_buckets for i, top in tops.items()})
     start, complete = _resumed(store, checkpoint, name, list(tops), prepared)
 
-    def remember(place: Place, classes: list[int], complete: bool = False) -> None:
+    def save(reached: Reached, complete: bool = False) -> None:
         if checkpoint.active:
-            values = {"place": vars(place), "classes": classes, "sizes": store.sync(), "complete": complete}
+            place, classes = vars(reached.place), list(reached.class_rows)
+            values = {"place": place, "classes": classes, "sizes": store.sync(), "complete": complete}
             checkpoint.save(name, {}, values)
 
     if complete:
         progress.skip(sampled.summary.n_rows)
     else:
-        distribute(sampled, tops, store, plan, context.pool, progress, start, remember)
-        remember(sampled.end, sampled.summary.class_rows.tolist(), complete=True)
-    done = _split(tops, store, plan, context.pool, prepared.execution.tops_at_once)
+        distribute(tops, store, prepared, context.engine, progress, Resumable(start, save))
+        save(Reached(sampled.end, tuple(sampled.summary.class_rows.tolist())), complete=True)
+    done = _split(tops, store, prepared, context.engine)
     _save_split(checkpoint, name, store, done)
     return done
 
 
 def _resumed(
     store: BucketStore, checkpoint: Checkpoint, name: str, numbers: list[int], prepared: Prepared
-) -> tuple[tuple[Place, list[int]], bool]:
+) -> tuple[Reached, bool]:
     """Where a distribution goes on, and whether it is complete."""
     if (found := checkpoint.saved(name)) is not None:
         with checkpoint.believed(name):
             start, sizes, complete = _how_far(found[1], prepared)
-        if store.reopen(sizes, start[0].row):
+        if store.reopen(sizes, start.place.row):
             return start, complete
     # Nothing is done, the files have less than was remembered, or other top trees have had this round.
     checkpoint.forget(name)
     store.reopen(dict.fromkeys(numbers, 0), 0)
-    return (Place(), []), False
+    return Reached(), False
 
 
-def _split(tops: dict[int, TopTree], store: BucketStore, plan: Plan, pool: Workers, at_once: int) -> Round:
+def _split(tops: dict[int, TopTree], store: BucketStore, prepared: Prepared, engine: Engine) -> Round:
     """Make the buckets ready, and split those that came out too large."""
-    for task in [pool.submit(store.seal, i) for i in tops]:
+    plan, at_once = prepared.plan, prepared.execution.tops_at_once
+    for task in [engine.submit(store.seal, i) for i in tops]:
         task.result()
     split, n_split = {}, 0
     for i, top in tops.items():
-        split[i], more = split_large_buckets(store, i, top, plan, pool, at_once)
+        split[i], more = split_large_buckets(store, i, top, plan, engine, at_once)
         store.set_depths(i, split[i].bucket_depths)
         n_split += more
     return Round(store, split, {i: store.sizes(i) for i in tops}, n_split)
@@ -176,9 +177,7 @@ def _reopened(
     return Round(store, tops, buckets, int(values["split"]))
 
 
-def _how_far(
-    values: dict[str, Any], prepared: Prepared
-) -> tuple[tuple[Place, list[int]], dict[int, int], bool]:
+def _how_far(values: dict[str, Any], prepared: Prepared) -> tuple[Reached, dict[int, int], bool]:
     """The place that a distribution came to, with the rows of each class and the size of each file."""
     sampled, plan = prepared.sampled, prepared.plan
     place, classes, complete = Place(**values["place"]), values["classes"], bool(values["complete"])
@@ -190,7 +189,7 @@ def _how_far(
         raise ValueError("another number of rows")
     if complete and place != sampled.end:
         raise ValueError("another end")
-    return (place, classes), sizes, complete
+    return Reached(place, tuple(classes)), sizes, complete
 
 
 def _finished(top: int, tree: TopTree, trees: GrownTrees, trees_of_tops: list[int]) -> bool:

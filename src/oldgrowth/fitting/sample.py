@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing
 
 from .. import _core
@@ -19,8 +18,10 @@ from ..rows.streamed_rows import StreamedRows
 from ..rows.training_rows import Chunk, Pass, Place, TrainingRows
 from ..storage.candidate_rows import CandidateRows
 from ..storage.checkpoint import Checkpoint
-from ..storage.fit_workspace import FitWorkspace
 from ..storage.sampled import Sampled
+from ..system.threads import workers
+from .context import FitContext
+from .engine import Engine
 from .learned import Learned
 from .sample_state import restore, state_of
 
@@ -35,9 +36,8 @@ Look = Callable[[int, int, _core.Profile, bool], None]
 def sample(
     rows: TrainingRows,
     plan: Plan,
-    pool: Executor,
+    context: FitContext,
     progress: StageProgress,
-    workspace: FitWorkspace | None = None,
     candidate_bytes: int = 2**62,
     look: Look | None = None,
 ) -> Sampled:
@@ -46,15 +46,14 @@ def sample(
     Candidates beyond `candidate_bytes` go to the workspace. `look` is told now and then what is certain
     already.
     """
-    workspace = workspace or FitWorkspace()
-    checkpoint = workspace.checkpoint()
+    workspace, checkpoint = context.workspace, context.checkpoint
     candidates = None if rows.random_access else CandidateRows(rows.n_features, workspace, candidate_bytes)
     learned = Learned(rows, Place(), candidates)
     complete = _resumed(learned, rows, checkpoint)
     progress.skip(learned.end.row)
     saved_at = time.monotonic()
     if not complete:
-        for number, chunk in enumerate(_learning(learned, rows, plan, rows.n_rows, pool)):
+        for number, chunk in enumerate(_learning(learned, rows, plan, rows.n_rows, context.engine)):
             if learned.ids.knows:
                 learned.ids.finish()
             if look is not None and (number & (number + 1) == 0 or number % _LOOK_EVERY_CHUNKS == 0):
@@ -72,22 +71,22 @@ def learn(partition: Partition, classification: bool, plan: Plan, start: Place, 
     that have a weight, if that is known. It needs nothing of the process that it runs in."""
     rows = StreamedRows(partition.open(), classification)
     learned = Learned(rows, start, CandidateRows(rows.n_features))
-    with ThreadPoolExecutor(plan.n_jobs) as pool:
-        for _ in _learning(learned, rows, plan, of, pool):
+    with workers(plan.n_jobs) as engine:
+        for _ in _learning(learned, rows, plan, of, engine):
             pass
     return learned
 
 
 def _learning(
-    learned: Learned, rows: TrainingRows, plan: Plan, of: int | None, pool: Executor
+    learned: Learned, rows: TrainingRows, plan: Plan, of: int | None, engine: Engine
 ) -> Iterator[Chunk]:
     """Read all rows from where `learned` ends on; each chunk when it is learned."""
-    no_tops = of is not None and not (plan.subsets or plan.needs_top_trees(of))
+    no_tops = of is not None and not plan.needs_samples(of)
     n_tops = 0 if no_tops else len(plan.trees_of_tops(2**62 if of is None else of))
     reading = Pass(rows, learned.end, learned.trail)
     with closing(read_ahead(reading.chunks(plan.chunk_size))) as chunks:
         for chunk, place in chunks:
-            learned.add(chunk, place, plan, n_tops, of, pool)
+            learned.add(chunk, place, plan, n_tops, of, engine)
             yield chunk
 
 

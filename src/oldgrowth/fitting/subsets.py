@@ -57,10 +57,9 @@ def subset_round(prepared: Prepared, tops: list[TopTree]) -> Round:
     return Round(store, dict(enumerate(tops)), {i: store.sizes(i) for i in range(len(tops))}, 0)
 
 
-def add_rows_outside(
-    votes: OobInMemory, sampled: Sampled, plan: Plan, forest: Forest, progress: StageProgress
-) -> None:
+def add_rows_outside(votes: OobInMemory, prepared: Prepared, forest: Forest, progress: StageProgress) -> None:
     """Add the rows outside each tree's subset: they are in no bucket, so growing did not meet them."""
+    sampled, plan = prepared.sampled, prepared.plan
     samples = [sampled.top_sample(plan, tree) for tree in range(forest.n_trees)]
     reading = Pass(sampled.rows, Place(), sampled.trail)
     step = max(1, VOTES_BYTES // (8 * (forest.n_trees + 4 * max(1, plan.n_classes))))

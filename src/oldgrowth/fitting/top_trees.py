@@ -15,7 +15,7 @@ from ..reporting.progress import StageProgress
 from ..rows.records import decoded, encode
 from ..storage.checkpoint import Checkpoint
 from ..storage.sampled import Sampled
-from ..system.threads import Workers
+from .engine import Engine
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,14 @@ def only_bucket(n_features: int) -> TopTree:
 def grow_top_trees(
     sampled: Sampled,
     plan: Plan,
-    pool: Workers,
+    engine: Engine,
     progress: StageProgress,
     checkpoint: Checkpoint | None = None,
     at_once: int = 2**31,
 ) -> list[TopTree]:
     """`at_once` top trees in memory at a time."""
     n_tops = len(plan.trees_of_tops(sampled.summary.n_rows))
-    if plan.subsets or not plan.needs_top_trees(sampled.summary.n_rows):
+    if not plan.needs_top_trees(sampled.summary.n_rows):
         return [only_bucket(sampled.summary.n_features)] * n_tops
     checkpoint = checkpoint or Checkpoint(None)
     tops: list[TopTree] = []
@@ -89,7 +89,7 @@ def grow_top_trees(
         numbers = range(first, min(first + at_once, n_tops))
         saved = [_saved(checkpoint, top, sampled.summary.n_features) for top in numbers]
         tasks = [
-            None if found else pool.submit(_grow_top_tree, sampled, plan, top, pool.stop)
+            None if found else engine.submit(_grow_top_tree, sampled, plan, top, engine.stop)
             for top, found in zip(numbers, saved, strict=True)
         ]
         for top, found, task in zip(numbers, saved, tasks, strict=True):
@@ -147,7 +147,7 @@ class _Parts:
         """From rows that stand for so many of the sample."""
         rows = round(stand_for * self.n_rows / self.sample.n)
         bucket = self.sample.bucket(places, for_bootstrap=False)
-        return grow_on_sample(bucket, rows, plan, self.stop, self.top, depth, place)
+        return grow_on_sample(bucket, rows, plan, self.stop, Root(self.top, depth, place))
 
 
 @dataclass(frozen=True)
@@ -194,20 +194,21 @@ class SampleRows:
         return np.split(places[order], ends[1:-1].astype(np.intp))
 
 
-def grow_on_sample(
-    bucket: _core.Bucket,
-    n_rows: int,
-    plan: Plan,
-    stop: _core.Stop,
-    turn: int,
-    depth: int = 0,
-    place: int = 0,
-) -> TopTree:
-    """A tree on a sample of n_rows, whose root is `depth` deep already. Trees at the same `place` are dealt
-    features in turn."""
+@dataclass(frozen=True)
+class Root:
+    """Where a tree begins: its number, how deep, and its place within a larger one. Trees at the same place
+    are dealt features in turn."""
+
+    number: int
+    depth: int = 0
+    place: int = 0
+
+
+def grow_on_sample(bucket: _core.Bucket, n_rows: int, plan: Plan, stop: _core.Stop, root: Root) -> TopTree:
+    """A tree on a sample of n_rows."""
     rules = plan.top_rules(bucket.rows / n_rows)
     rules.stop_by(stop)
     nodes, depths, importances = _core.grow_top(
-        bucket, rules, plan.seed, turn, place, depth, list(plan.class_weights)
+        bucket, rules, plan.seed, root.number, root.place, root.depth, list(plan.class_weights)
     )
     return TopTree(nodes, depths, importances * (n_rows / bucket.rows))

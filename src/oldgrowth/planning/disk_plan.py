@@ -79,7 +79,7 @@ class DiskNeeds:
     @staticmethod
     def of(plan: Plan, sizes: Sizes) -> DiskNeeds:
         n, n_buckets = sizes.n_rows, 1
-        if not plan.subsets and plan.needs_top_trees(n):
+        if plan.needs_top_trees(n):
             n_buckets = _BUCKETS * -(-n // plan.bucket_size)
         forest = sizes.n_trees * _tree_bytes(plan, sizes.tree_rows, n_buckets)
         bottom_trees = sizes.n_trees * n_buckets
@@ -89,7 +89,7 @@ class DiskNeeds:
         votes = entries * (n * (8 * sizes.outputs + 16) + n_buckets * _ENTRY_BYTES) if sizes.oob else 0
         return DiskNeeds(
             _sampled_bytes(plan, sizes),
-            0 if plan.subsets else int(n * sizes.row * _written(plan, n)) + n_buckets * _ENTRY_BYTES,
+            int(plan.bucketed_rows(n) * sizes.row * _written(plan, n)) + n_buckets * _ENTRY_BYTES,
             votes,
             forest + index + entries * n_buckets * _ENTRY_BYTES,
             forest,
@@ -128,6 +128,6 @@ def _written(plan: Plan, n_rows: int) -> float:
 
 def _sampled_bytes(plan: Plan, sizes: Sizes) -> int:
     """Rows of top samples, kept of a source that cannot be asked for them again."""
-    if sizes.in_arrays or not (plan.subsets or plan.needs_top_trees(sizes.n_rows)):
+    if sizes.in_arrays or not plan.needs_samples(sizes.n_rows):
         return 0
     return min(sizes.n_rows, sizes.n_tops * plan.top_sample) * (sizes.record + _SAMPLED_ROW_BYTES)

@@ -6,6 +6,7 @@ All of this follows from the limits on memory and disk. None of it shows in the 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from .. import _core
 from ..errors import DiskTooSmallError, ParameterError
@@ -14,6 +15,7 @@ from ..plan import AUTO_BUCKET_BYTES, AUTO_BUCKET_SIZES, AUTO_ONE_BUCKET, Plan
 from ..rows.data_summary import DataSummary
 from ..rows.training_rows import TrainingRows
 from ..storage.checkpoint_dir import bytes_used
+from ..storage.votes import FEWEST_VOTE_BYTES
 from ..system.limits import Limits, disk_space, nearest_existing
 from ..system.memory import resident_memory
 from .disk_plan import DiskEstimate, DiskNeeds
@@ -29,6 +31,7 @@ from .memory_model import (
     Widths,
 )
 from .planner import Planner
+from .subset_memory import memory_model_of
 
 _LARGEST_GROUP = 512 * 2**20
 # Bytes of a bucket that are worth a read of their own, and of a group that are worth a write: longer groups
@@ -36,6 +39,8 @@ _LARGEST_GROUP = 512 * 2**20
 _RUN_BYTES = 256 * 2**10
 _READING_VARIES = 1.06  # what libraries take that read files is not known exactly: so much more will do
 _USUAL_GROUP = 16 * 2**20
+# The results of each worker get the room beside the largest bucket divided by this.
+_RESULTS_SHARE = 8
 _MANY_CLASSES = 2**20  # as trees have the most nodes for
 # Of the free disk, what a fit may take when nothing is said.
 _AUTO_SPILL_SHARE = 0.8
@@ -54,18 +59,19 @@ class ExecutionPlan:
 
 @dataclass(frozen=True)
 class GrowingRoom:
-    """What buckets may take while trees are grown on them."""
+    """What buckets, and the trees and votes that workers return, may take while trees are grown."""
 
     model: MemoryModel
     room: int
+    in_memory: bool  # trees stay in memory, and the room is what is left beside them
 
     @staticmethod
     def now(model: MemoryModel, in_memory: bool) -> GrowingRoom:
         """What the process has left; what is grown needs a part of it if it stays in memory."""
         grown = model.grown_in_memory if in_memory else 0
-        return GrowingRoom(model, max(0, model.room(resident_memory()) - grown))
+        return GrowingRoom(model, max(0, model.room(resident_memory()) - grown), in_memory)
 
-    @property
+    @cached_property
     def most_keys(self) -> int:
         """Different rows of a bucket that is one leaf which are remembered at a time."""
         keys = FEWEST_KEYS
@@ -73,11 +79,39 @@ class GrowingRoom:
             keys *= 2
         return keys
 
-    def of_bucket(self, rows: int, trees_at_once: int = 1) -> int:
+    @cached_property
+    def result_bytes(self) -> int:
+        """What a task may return, if that is more than what every limit has room for."""
+        beside_largest = max(0, self.room - self.model.of_bucket(self.model.largest_bucket))
+        return beside_largest // (_RESULTS_SHARE * self.model.plan.n_jobs)
+
+    @property
+    def vote_bytes(self) -> int:
+        """Votes that a task returns at a time."""
+        return max(FEWEST_VOTE_BYTES, self.result_bytes)
+
+    def of_votes(self, rows: int) -> int:
+        """All votes on a bucket of so many rows."""
+        return rows * self.model.sizes.vote_row if self.model.sizes.oob else 0
+
+    def most_trees(self, rows: int, leaf: bool) -> int:
+        """Trees that one task may return."""
+        return max(1, self.result_bytes // max(1, self._of_tree(rows, leaf)))
+
+    def of_result(self, rows: int, trees: int, leaf: bool) -> int:
+        """What a task of so many trees returns at a time."""
+        return trees * self._of_tree(rows, leaf) + min(self.of_votes(rows), self.vote_bytes)
+
+    def of_bucket(self, rows: int, leaf: bool, trees_at_once: int = 1) -> int:
+        """A bucket while so many trees are grown on it."""
+        if leaf:
+            return self.model.of_leaf(rows, self.most_keys)
         return self.model.of_bucket(rows, trees_at_once)
 
-    def of_leaf(self, rows: int) -> int:
-        return self.model.of_leaf(rows, self.most_keys)
+    def _of_tree(self, rows: int, leaf: bool) -> int:
+        """A returned tree, unless it stays in memory; and which rows it drew, until its votes are made."""
+        tree = 0 if self.in_memory else self.model.of_bottom_tree(1 if leaf else rows)
+        return tree + (rows // 8 if self.model.sizes.oob and not leaf else 0)
 
 
 class Outlook:
@@ -125,7 +159,7 @@ class Outlook:
         summary = DataSummary(n_rows, self._rows.n_features, n_classes, widths.record)
         plan = self._planner.expected(summary)
         sizes = Sizes.of(plan, self._rows, n_rows, widths, weighted)
-        return MemoryModel(plan, replace(sizes, reading=self._reading), self._limits)
+        return memory_model_of(plan, replace(sizes, reading=self._reading), self._limits)
 
     def _numbers_of_rows(self, at_least: int) -> list[int]:
         """As few as there can be, as many as are expected, and where buckets are the smallest."""
@@ -226,7 +260,7 @@ def _refuse_disk_at_start(planner: Planner, rows: TrainingRows, limits: Limits, 
 
     def model(widths: Widths, n_classes: int) -> MemoryModel:
         plan = planner.expected(DataSummary(n_rows, rows.n_features, n_classes, widths.record))
-        return MemoryModel(plan, Sizes.of(plan, rows, n_rows, widths), limits)
+        return memory_model_of(plan, Sizes.of(plan, rows, n_rows, widths), limits)
 
     n_rows = rows.n_rows or 1
     narrow = model(Widths.narrowest(rows.n_features), n_classes)
@@ -241,8 +275,8 @@ def _refuse_disk_at_start(planner: Planner, rows: TrainingRows, limits: Limits, 
 
 def _asked_for(model: MemoryModel) -> str:
     """The store that it has to be, or "auto"."""
-    if model.plan.subsets and model.plan.oob:  # as votes are not remembered, trees must not be either
-        return "memory"
+    if model.fixed_store is not None:
+        return model.fixed_store[0]
     if model.limits.store != "auto":
         return model.limits.store
     return "auto" if model.limits.checkpoint_dir is None else "disk"
@@ -253,12 +287,7 @@ def _store(model: MemoryModel) -> tuple[str, str]:
     if store != "auto":
         if limits.store != "auto":
             return store, "as asked for"
-        why = (
-            "there is a checkpoint_dir"
-            if store == "disk"
-            else "the out-of-bag votes of subsets are kept there"
-        )
-        return store, why
+        return model.fixed_store or (store, "there is a checkpoint_dir")
     needed = model.in_memory(model.plan.n_jobs)
     text = f"{human_bytes(needed)} needed in memory, the limit is {human_bytes(limits.memory)}"
     if needed <= limits.memory:
@@ -285,7 +314,7 @@ def expected_disk(model: MemoryModel) -> DiskEstimate:
 def largest_model(plan: Plan, rows: TrainingRows, n_rows: int, limits: Limits) -> MemoryModel:
     """Of so many rows before the first pass: values that all differ, and weights."""
     widths = Widths.widest(rows.n_features, n_rows)
-    return MemoryModel(plan, Sizes.of(plan, rows, n_rows, widths, weighted=True), limits)
+    return memory_model_of(plan, Sizes.of(plan, rows, n_rows, widths, weighted=True), limits)
 
 
 def _tops_per_round(plan: Plan, sizes: Sizes, limits: Limits, named: DiskNeeds | None = None) -> int:

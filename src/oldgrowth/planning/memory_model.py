@@ -65,7 +65,6 @@ class Sizes:
     kept_votes: bool  # the caller gets the means of all rows
     metric: bool  # a metric sees targets and guesses of all rows at once
     tree_rows: int  # that each tree is grown on
-    bucketed: bool  # all rows go to buckets
     reading: int  # bytes that reading the source takes beside the chunks
     profile: int  # bytes that knowing the values of features takes in the first pass
     codec: int  # and after it
@@ -89,8 +88,7 @@ class Sizes:
             in_arrays=rows.random_access,
             kept_votes=plan.oob and rows.random_access,
             metric=plan.oob_metric,
-            tree_rows=min(n_rows, plan.top_sample) if plan.subsets else n_rows,
-            bucketed=not plan.subsets,
+            tree_rows=plan.tree_rows(n_rows),
             reading=rows.reading_bytes,
             profile=widths.profile,
             codec=widths.codec,
@@ -145,6 +143,16 @@ class MemoryModel:
     plan: Plan
     sizes: Sizes
     limits: Limits
+
+    @property
+    def fixed_store(self) -> tuple[str, str] | None:
+        """The store that a fit of this kind must have, if it has no choice, and why."""
+        return None
+
+    @property
+    def advice(self) -> str:
+        """What lowers the memory that is needed."""
+        return "A smaller bucket_size or top_sample needs less."
 
     @property
     def slack(self) -> int:
@@ -237,6 +245,12 @@ class MemoryModel:
             tree = max(tree, 16 * rows + self._block(rows) + self._votes_at_work) + seen
         return held + max(made, trees_at_once * tree)
 
+    def of_bottom_tree(self, rows: int) -> int:
+        """A tree that was grown on a bucket of so many rows."""
+        leaves = self.plan.most_leaves(rows)
+        mixed = min(leaves, self.mixed_leaves(rows)) * self.plan.n_classes
+        return _TREE_OBJECT + 8 * self.sizes.n_features + 2 * _NODE_BYTES * leaves + 4 * mixed
+
     def of_leaf(self, rows: int, most_keys: int = FEWEST_KEYS) -> int:
         """A bucket that is one leaf, whose rows stream by."""
         counter = 3 * _core.CopyCounter.bytes(min(rows, most_keys)) // 2  # it grows
@@ -254,13 +268,11 @@ class MemoryModel:
     def top_tree(self) -> int:
         """A top sample as it is drawn, then read and routed, and what is grown on of it; or a subset."""
         plan, sizes = self.plan, self.sizes
-        if not plan.subsets and sizes.n_rows <= plan.bucket_size:
+        if not plan.needs_samples(sizes.n_rows):
             return 0
         sample = min(plan.top_sample, sizes.n_rows)
         drawn = sample * 60
         read = sample * (self._fields + 12) + 2 * floats_at_a_time(sizes.n_features) * 4 * sizes.n_features
-        if plan.subsets:
-            return max(drawn, read + self.of_bucket(sample))
         return max(drawn, read + self.of_bucket(plan.largest_sample(sizes.n_rows)))
 
     # What stays.
@@ -276,7 +288,7 @@ class MemoryModel:
     def expected_buckets(self) -> int:
         """Of a top tree: as a sample is split until too few of its rows are left, unevenly."""
         plan, n = self.plan, self.sizes.n_rows
-        if plan.subsets or not plan.needs_top_trees(n):
+        if not plan.needs_top_trees(n):
             return 1
         sample = min(plan.top_sample, n)
         most = plan.top_rules(sample / n).min_samples_split
@@ -309,10 +321,13 @@ class MemoryModel:
             self.top_tree(),
             self.of_bucket(max(bucket_rows, self.largest_bucket)) + index,
             self.scoring(fewest) + index,
+            self.fewest_distributed(chunk),
         ]
-        if self.sizes.bucketed:
-            stages.append(self.distributing(chunk, 0, 1) + self.blocks(self.expected_buckets(), 1))
         return self._limit_for(max(self.sampling(chunk), self.sizes.codec + max(stages)))
+
+    def fewest_distributed(self, chunk_rows: int) -> int:
+        """Distributing rows for one top tree at a time, in the smallest groups."""
+        return self.distributing(chunk_rows, 0, 1) + self.blocks(self.expected_buckets(), 1)
 
     def in_memory(self, workers: int = 1, bucket_rows: int = 0) -> int:
         """The limit under which everything can stay in memory while so many workers are busy, if a bucket has
@@ -324,36 +339,30 @@ class MemoryModel:
         stages = (
             min(workers, sizes.n_tops) * self.top_tree(),
             sizes.reading + self.chunks(chunk, sizes.n_tops) + rows,
-            rows + self.grown_in_memory + self._growing(workers, max(bucket_rows, self.largest_bucket)),
+            rows + self.grown_in_memory + self.growing(workers, max(bucket_rows, self.largest_bucket)),
             2 * trees + self.votes,  # as they are copied into the forest
             trees + self.votes + self.scoring(0),
         )
         return self._limit_for(max(self.sampling(chunk), sizes.codec + max(stages)))
 
-    def _growing(self, workers: int, bucket_rows: int) -> int:
+    def growing(self, workers: int, bucket_rows: int) -> int:
         """Buckets on which so many workers grow trees: several on one, if there are fewer buckets."""
         plan, n_rows = self.plan, self.sizes.n_rows
         buckets = self.sizes.n_tops * self.expected_buckets()
         trees_at_once = min(plan.trees_of_tops(n_rows)[0], -(-workers // buckets))
-        if plan.subsets:
-            return min(workers, buckets) * self.top_tree()
         return min(workers, buckets) * self.of_bucket(bucket_rows, trees_at_once)
 
     @property
     def rows_in_memory(self) -> int:
         """All rows as records, and their order for each top tree."""
         sizes = self.sizes
-        if not sizes.bucketed:
-            return 0
         copied = 0 if sizes.in_arrays else 8 + 8 * sizes.weighted
         return sizes.n_rows * (sizes.record + 8 + copied + 4 * (sizes.n_tops + 1))
 
     @property
     def grown_in_memory(self) -> int:
         """What is more and more while trees are grown: they, and the votes of rows out of bag."""
-        plan, sizes = self.plan, self.sizes
-        samples = 4 * plan.top_sample * sizes.n_trees if plan.subsets and sizes.oob else 0
-        return self.trees_in_memory + self.votes + samples
+        return self.trees_in_memory + self.votes
 
     @property
     def trees_in_memory(self) -> int:
@@ -375,10 +384,7 @@ class MemoryModel:
         """Refuse a limit below the least, and name one that will do."""
         if not (refuses and self.limits.memory_given and self.limits.memory < least):
             return
-        if way is None and self.plan.subsets:
-            way = f"{'Fewer trees or a' if self.plan.oob else 'A'} smaller subset_size needs less."
-        way = way or "A smaller bucket_size or top_sample needs less."
-        raise MemoryLimitError(self.limits.memory, int(max(least, named) * _ROUNDED_UP), way)
+        raise MemoryLimitError(self.limits.memory, int(max(least, named) * _ROUNDED_UP), way or self.advice)
 
 
 # Chunks that are read, wait to be worked on, or are looked at.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -100,6 +100,28 @@ def _auto(value: int | str, auto: int) -> int:
     return auto if isinstance(value, str) else value
 
 
+@dataclass(frozen=True)
+class _Sizes:
+    """Rows of a bucket and of a sample, and those that each tree is grown on."""
+
+    bucket: int
+    sample: int
+    tree_rows: int
+
+
+def _sizes(params: dict[str, Any], summary: DataSummary, random_thresholds: bool) -> _Sizes:
+    n, d = summary.n_rows, summary.n_features
+    auto_bucket = auto_bucket_size(n, summary.record_bytes, random_thresholds)
+    bucket_size = _auto(params.get("bucket_size", "auto"), auto_bucket)
+    check_limits(n, d, bucket_size)
+    most_rows = _core.max_bucket_rows(min(d, _core.MAX_FEATURES))
+    if "subset_size" in params:
+        subset = min(n, most_rows, _auto(params["subset_size"], auto_subset_size(n)))
+        return _Sizes(min(bucket_size, most_rows), subset, subset)
+    top_sample = min(n, _auto(params["top_sample"], auto_top_sample(n, bucket_size)))
+    return _Sizes(min(bucket_size, most_rows), top_sample, n)
+
+
 def make_plan(
     params: dict[str, Any],
     summary: DataSummary,
@@ -108,42 +130,28 @@ def make_plan(
     random_thresholds: bool,
 ) -> Plan:
     """Resolve an estimator's parameters for its data."""
-    n, d, n_classes = summary.n_rows, summary.n_features, summary.n_classes
-    subsets = "subset_size" in params
+    d, n_classes = summary.n_features, summary.n_classes
     balance = params.get("balance", 0.0)
     bootstrap, oob_score = params["bootstrap"], params["oob_score"]
+    subsets = "subset_size" in params
     if oob_score and not bootstrap and not subsets:
         raise ParameterError("oob_score", oob_score, _with_bootstrap("False"))
-    auto_bucket = auto_bucket_size(n, summary.record_bytes, random_thresholds)
-    bucket_size = _auto(params.get("bucket_size", "auto"), auto_bucket)
-    rows_limit = _core.max_bucket_rows(min(d, _core.MAX_FEATURES))
-    top_sample = min(
-        n,
-        rows_limit if subsets else n,
-        _auto(params["subset_size"], auto_subset_size(n))
-        if subsets
-        else _auto(params["top_sample"], auto_top_sample(n, bucket_size)),
-    )
-    check_limits(n, d, bucket_size)
-    if summary.weighted and not _SMALLEST_WEIGHT <= summary.weight <= _LARGEST_WEIGHT:
-        raise DataError(
-            f"The weights add up to {summary.weight:g}: scale them, so that their sum is neither huge "
-            "nor tiny."
-        )
+    sizes = _sizes(params, summary, random_thresholds)
+    rows = sizes.tree_rows
+    _check_weight(summary)
     max_features = features_per_split(params["max_features"], d)
     top_max_features = params.get("top_max_features", "auto")
     if top_max_features == "auto":
         top_max_features = max_features
     n_estimators = params["n_estimators"]
     auto_shared = auto_trees_per_top(n_estimators, random_thresholds)
-    sample_mean = bootstrap_mean(params["max_samples"], bootstrap, top_sample if subsets else n)
-    rows = top_sample if subsets else n  # that a tree is grown on
+    sample_mean = bootstrap_mean(params["max_samples"], bootstrap, rows)
     offset, scale = (0.0, 1.0) if n_classes else _centre(summary.low, summary.high)
     return Plan(
         n_estimators=n_estimators,
         trees_per_top=_auto(params.get("trees_per_top", 1), auto_shared),
-        bucket_size=min(bucket_size, rows_limit),
-        top_sample=top_sample,
+        bucket_size=sizes.bucket,
+        top_sample=sizes.sample,
         top_max_features=features_per_split(top_max_features, d),
         balance=AUTO_BALANCE if balance == "auto" else balance,
         bottom_balance=params.get("bottom_balance", 0.0),
@@ -167,10 +175,18 @@ def make_plan(
         chunk_size=_auto(params["chunk_size"], auto_chunk_size(d)),
         seed=seed,
         n_jobs=jobs_of(params["n_jobs"]),
-        total_weight=_total_weight(summary, class_weights) * sample_mean * rows / n,
+        total_weight=_total_weight(summary, class_weights) * sample_mean * rows / summary.n_rows,
         target_offset=offset,
         target_scale=scale,
     )
+
+
+def _check_weight(summary: DataSummary) -> None:
+    if summary.weighted and not _SMALLEST_WEIGHT <= summary.weight <= _LARGEST_WEIGHT:
+        raise DataError(
+            f"The weights add up to {summary.weight:g}: scale them, so that their sum is neither huge "
+            "nor tiny."
+        )
 
 
 def _total_weight(summary: DataSummary, class_weights: tuple[float, ...]) -> float:

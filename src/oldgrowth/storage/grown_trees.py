@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -106,7 +105,6 @@ class TreesOnDisk(GrownTrees):
         self._log = TaskLog(workspace, "trees.log", None if votes is None else votes.log)
         self._n_features, self._n_classes = n_features, n_classes
         self._places: dict[int, bytearray] = {}  # of each top tree; there may be millions
-        self._lock = threading.Lock()
         # The trees that are there, as they were grown together, if there are votes of an interrupted fit.
         self.runs: set[Run] | None = None if votes is None or not votes.taken_up else set()
         with_votes = None if votes is None else votes.runs()
@@ -153,8 +151,7 @@ class TreesOnDisk(GrownTrees):
     def _remember(self, top: int, bucket: int, tree: int, offset: int, head: bytes) -> int:
         nodes, table, depth, crc = _TREE.unpack(head)
         place = _PACKED_PLACE.pack(bucket, tree, depth, crc, offset + _TREE.size, nodes, table)
-        with self._lock:
-            self._places.setdefault(top, bytearray()).extend(place)
+        self._places.setdefault(top, bytearray()).extend(place)
         return int(offset + _TREE.size + 8 * (self._n_features + nodes) + 4 * table)
 
     def sync(self) -> None:

@@ -6,7 +6,6 @@ An entry that was being written when the process died does not match its checksu
 from __future__ import annotations
 
 import struct
-import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -50,7 +49,7 @@ class Entry:
 
 
 class EntryTable:
-    """Entries, of which there may be millions; safe to append to by several threads."""
+    """Entries, of which there may be millions."""
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._numbers = bytearray()
@@ -74,7 +73,7 @@ class EntryTable:
 
 
 class TaskLog:
-    """Safe to use by several threads. The log that is `needed` is always synced before this one."""
+    """The log that is `needed` is always synced before this one."""
 
     def __init__(self, workspace: Workspace, name: str, needed: TaskLog | None = None) -> None:
         self._needed = needed
@@ -82,7 +81,6 @@ class TaskLog:
         self._name = name
         self._file = workspace.file(name)
         self.path = self._file.path
-        self._lock = threading.Lock()
         self._synced = time.monotonic()
 
     def append(
@@ -97,23 +95,22 @@ class TaskLog:
         """Parts of `size` bytes together; they may be made one after the other."""
         rest = _HEADER.pack(_MAGIC, 0, size, top, bucket, first_tree, trees)[_CHECKED_FROM:]
         crc = _core.crc32c(np.frombuffer(rest, dtype=np.uint8))
-        with self._lock:
-            begin = self._file.size
-            offset = begin + _HEADER.size
-            try:
-                self._file.append(bytes(_HEADER.size))  # what it says comes last: until then this is no entry
-                for part in parts:
-                    crc = _core.crc32c(part, crc)
-                    self._file.append(part)
-                assert self._file.size == offset + size
-                self._file.overwrite(begin, struct.pack("<II", _MAGIC, crc) + rest)
-            except SpillDirectoryError:  # what other threads append must not stand behind a torn entry
-                with suppress(SpillDirectoryError):  # then they are written over it
-                    self._file.truncate(begin)
-                raise
-            if self._workspace.lasting and time.monotonic() - self._synced > _SYNC_EVERY_SECONDS:
-                self.sync()
-                self._synced = time.monotonic()
+        begin = self._file.size
+        offset = begin + _HEADER.size
+        try:
+            self._file.append(bytes(_HEADER.size))  # what it says comes last: until then this is no entry
+            for part in parts:
+                crc = _core.crc32c(part, crc)
+                self._file.append(part)
+            assert self._file.size == offset + size
+            self._file.overwrite(begin, struct.pack("<II", _MAGIC, crc) + rest)
+        except SpillDirectoryError:  # the log ends with a whole entry
+            with suppress(SpillDirectoryError):
+                self._file.truncate(begin)
+            raise
+        if self._workspace.lasting and time.monotonic() - self._synced > _SYNC_EVERY_SECONDS:
+            self.sync()
+            self._synced = time.monotonic()
         return Entry(top, bucket, first_tree, trees, offset, size)
 
     def sync(self) -> None:

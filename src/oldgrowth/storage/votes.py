@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,14 +21,14 @@ _UNIT = 2.0**40
 _FEWEST_ROWS = 64
 # Sums, means and what is made of them: arrays of the size of the votes that are added up.
 MEANS_COPIES = 6
-# Bytes at work while votes are added up: the sums, and as they are logged.
+# Bytes of votes in memory for each worker, if memory is short: as they are made, returned and stored.
 VOTES_AT_WORK = 8 * 2**20
 # Bytes of an entry that are read at a time.
 _READ_BYTES = 2**17
 # Bytes of votes that are added up at a time while a bucket is grown.
 VOTES_BYTES = 2**20
-# Bytes of a bucket's votes that are made before they are logged; longer ones while the log is locked.
-VOTES_HELD = 4 * 2**20
+# Bytes of votes that a worker returns at a time, if memory is short.
+FEWEST_VOTE_BYTES = 3 * 2**20
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,24 @@ class Votes:
     targets: npt.NDArray[np.float64]
     sums: npt.NDArray[np.int64]
     trees: npt.NDArray[np.uint32]
-    core: _core.Oob
+
+    @staticmethod
+    def none(
+        numbers: npt.NDArray[np.uint32 | np.uint64], targets: npt.NDArray[np.float64], plan: Plan
+    ) -> Votes:
+        """Votes on these rows before any tree was asked."""
+        n = len(numbers)
+        return Votes(
+            numbers, targets, np.zeros((n, _outputs(plan)), dtype=np.int64), np.zeros(n, dtype=np.uint32)
+        )
+
+    def counter(self, plan: Plan) -> _core.Oob:
+        """Adds the votes of trees to these."""
+        return _core.Oob(self.sums, self.trees, _scale(plan), plan.target_offset, plan.hard_votes)
+
+    @property
+    def nbytes(self) -> int:
+        return self.numbers.nbytes + self.targets.nbytes + self.sums.nbytes + self.trees.nbytes
 
 
 @dataclass(frozen=True)
@@ -54,9 +70,19 @@ class OobRows:
     of: int  # rows that there are
 
 
-def rows_of_votes(outputs: int) -> int:
-    """Rows of a bucket whose votes are added up at a time."""
-    return max(1, VOTES_BYTES // (8 * outputs + 16))
+def _outputs(plan: Plan) -> int:
+    return plan.n_classes or 1
+
+
+def _scale(plan: Plan) -> float:
+    return _UNIT / plan.target_scale
+
+
+def vote_ranges(n: int, plan: Plan) -> Iterator[slice]:
+    """Rows of n whose votes are added up together."""
+    step = max(1, VOTES_BYTES // (8 * _outputs(plan) + 16))
+    for first in range(0, n, step):
+        yield slice(first, min(first + step, n))
 
 
 def fewest_rows_of_means(n_rows: int) -> int:
@@ -65,25 +91,13 @@ def fewest_rows_of_means(n_rows: int) -> int:
 
 
 class OutOfBag(ABC):
-    """Adds up what buckets say while they are grown."""
+    """Adds up the votes of the trees as they are grown."""
 
     def __init__(self, n_rows: int, plan: Plan) -> None:
         self._n_rows = n_rows
         self._plan = plan
-        self._outputs = plan.n_classes or 1
-        self._scale = _UNIT / plan.target_scale
-
-    def votes(self, numbers: npt.NDArray[np.uint32 | np.uint64], targets: npt.NDArray[np.float64]) -> Votes:
-        """Room for what trees say of these rows."""
-        n, plan = len(numbers), self._plan
-        sums, trees = np.zeros((n, self._outputs), dtype=np.int64), np.zeros(n, dtype=np.uint32)
-        core = _core.Oob(sums, trees, self._scale, plan.target_offset, plan.hard_votes)
-        return Votes(numbers, targets, sums, trees, core)
-
-    def ranges(self, n: int) -> Iterator[slice]:
-        """Rows of a bucket of n rows whose votes are added up together."""
-        for first in range(0, n, rows_of_votes(self._outputs)):
-            yield slice(first, min(first + rows_of_votes(self._outputs), n))
+        self._outputs = _outputs(plan)
+        self._scale = _scale(plan)
 
     @abstractmethod
     def add(self, top: int, bucket: int, trees: range, n_rows: int, votes: Iterable[Votes]) -> None:
@@ -107,17 +121,15 @@ class OobInMemory(OutOfBag):
         self._sums = np.zeros((n_rows, self._outputs), dtype=np.int64)
         self._trees = np.zeros(n_rows, dtype=np.uint32)
         self._targets = np.zeros(n_rows)
-        self._lock = threading.Lock()
 
     def add(self, top: int, bucket: int, trees: range, n_rows: int, votes: Iterable[Votes]) -> None:
         for some in votes:
-            with self._lock:  # buckets of other top trees have the same rows
-                self._sums[some.numbers] += some.sums
-                self._trees[some.numbers] += some.trees
-                self._targets[some.numbers] = some.targets
+            self._sums[some.numbers] += some.sums
+            self._trees[some.numbers] += some.trees
+            self._targets[some.numbers] = some.targets
 
     def means(self) -> Iterator[OobRows]:
-        for part in self.ranges(self._n_rows):
+        for part in vote_ranges(self._n_rows, self._plan):
             mean = self._mean(self._sums[part], self._trees[part])
             yield OobRows(mean, self._targets[part], part.start, self._n_rows)
 
@@ -148,10 +160,8 @@ class OobOnDisk(OutOfBag):
         self._range = min(max(1, n_rows), max(_FEWEST_ROWS, rows))  # rows added up at a time
 
     def add(self, top: int, bucket: int, trees: range, n_rows: int, votes: Iterable[Votes]) -> None:
-        packed: Iterable[npt.NDArray[np.uint8]] = map(self._packed, votes)
         size = n_rows * self._row_bytes
-        if size <= VOTES_HELD:  # made before the log is locked
-            packed = list(packed)
+        packed = map(self._packed, votes)
         self._entries.append(self.log.append(top, bucket, trees.start, len(trees), packed, size))
 
     def _packed(self, votes: Votes) -> npt.NDArray[np.uint8]:

@@ -1,12 +1,15 @@
-"""The threads of a fit, which stop when it fails or is interrupted."""
+"""The threads of a fit or a prediction, which stop when it fails or is interrupted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from typing import Protocol, TypeVar
 
 from .. import _core
+
+T = TypeVar("T")
 
 
 class Workers(ThreadPoolExecutor):
@@ -14,7 +17,16 @@ class Workers(ThreadPoolExecutor):
 
     def __init__(self, n_jobs: int) -> None:
         super().__init__(n_jobs, thread_name_prefix="oldgrowth")
+        self.workers = n_jobs
         self.stop = _core.Stop()
+
+    def wait(self, tasks: Iterable[Future[T]]) -> set[Future[T]]:
+        """Wait until at least one of these tasks is done, and return those that are."""
+        return wait(tasks, return_when=FIRST_COMPLETED).done
+
+    def cancel(self) -> None:
+        """End the tasks that are running."""
+        self.stop.set()
 
     def _adjust_thread_count(self) -> None:
         """Start a thread for a submitted task; if the system allows no more, running threads do it."""
@@ -24,21 +36,26 @@ class Workers(ThreadPoolExecutor):
             if not self._threads:
                 raise
 
-    @contextmanager
-    def stopped_by_errors(self) -> Iterator[None]:
-        """A block whose errors stop the running tasks."""
-        try:
-            yield
-        except BaseException:
-            self.stop.set()
-            raise
+
+class _Cancellable(Protocol):
+    def cancel(self) -> None: ...
+
+
+@contextmanager
+def cancelled_by_errors(engine: _Cancellable) -> Iterator[None]:
+    """A block whose errors stop the running tasks."""
+    try:
+        yield
+    except BaseException:
+        engine.cancel()
+        raise
 
 
 @contextmanager
 def workers(n_jobs: int) -> Iterator[Workers]:
     pool = Workers(n_jobs)
     try:
-        with pool.stopped_by_errors():
+        with cancelled_by_errors(pool):
             yield pool
     finally:
         pool.shutdown(cancel_futures=True)
