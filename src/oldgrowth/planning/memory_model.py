@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 from .. import _core
 from ..errors import MemoryLimitError
@@ -204,14 +203,14 @@ class MemoryModel:
 
     # Trees that are grown.
 
-    @cached_property
+    @property
     def _kind(self) -> _core.RowKind:
         plan, sizes = self.plan, self.sizes
         return _core.RowKind(
             sizes.n_features, sizes.ranked, plan.classification, sizes.weighted, plan.bootstrap
         )
 
-    @cached_property
+    @property
     def _rules(self) -> _core.TreeRules:
         return self.plan.bottom_rules()
 
