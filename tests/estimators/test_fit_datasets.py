@@ -229,7 +229,7 @@ def test_labels_that_changed_places_between_the_passes_are_noticed(tmp_path: Pat
     data = open_dataset(batches)
     reads = iter([False] + [True] * 9)  # it was looked at when it was opened
     with pytest.raises(
-        ChangedSourceError, match=r"labels or weights in rows \d+ to \d+ are not those of the first"
+        ChangedSourceError, match=r"labels or weights in rows \d+ to \d+ differ from those of the first"
     ):
         model.fit(data)
 

@@ -79,7 +79,7 @@ def test_labels_of_different_kinds() -> None:
     coder = LabelCoder()
     coder.code(batch_of(np.array([1, 2])))
     coder.code(batch_of(np.array(["a"]), 2))
-    with pytest.raises(DataError, match="different kinds: int, str"):
+    with pytest.raises(DataError, match="different types: int, str"):
         coder.finish()
 
 

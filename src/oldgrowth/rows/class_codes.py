@@ -1,4 +1,4 @@
-"""Labels as class numbers, learned while they stream by."""
+"""Converts labels to class codes while they are read."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class LabelCoder:
         return np.array(codes, dtype=np.int64)
 
     def _count(self, before: int, rows: int) -> None:
-        """Refuse labels that would fill the memory: they are no classes, but the names of single rows."""
+        """Refuse labels that would fill the memory: they are ids of single rows, not classes."""
         new = list(islice(reversed(self._numbers), len(self._numbers) - before))[::-1]
         self._add(new, before)
         if self.limit is not None and self.bytes > self.limit.most_bytes:
@@ -114,7 +114,7 @@ class LabelCoder:
             raise TooManyLabelsError(self._column, len(self._numbers), rows, self.bytes, needed)
 
     def _add(self, labels: Iterable[Any], before: int) -> None:
-        """Count the bytes and make the keys of labels that are new, behind so many others."""
+        """Count the bytes and compute the keys of new labels, after this many others."""
         keys = []
         for number, label in enumerate(labels, before):
             self.bytes += self._beside_text + (4 * len(label) if isinstance(label, str) else 0)
@@ -127,7 +127,7 @@ class LabelCoder:
             ordered = sorted(self._numbers)
         except TypeError as error:
             kinds = sorted({type(label).__name__ for label in self._numbers})
-            raise DataError(f"The labels are of different kinds: {', '.join(kinds)}.") from error
+            raise DataError(f"The labels have different types: {', '.join(kinds)}.") from error
         final = np.empty(len(ordered), dtype=np.int64)
         for number, label in enumerate(ordered):
             final[self._numbers[label]] = number

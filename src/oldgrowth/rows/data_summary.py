@@ -1,4 +1,4 @@
-"""What the first pass learns of all rows together: how many, of which classes or range, of what weight."""
+"""Summary of all rows from the first pass: their number, classes or range of targets, and weight."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class DataSummary:
 
 
 class SummaryBuilder:
-    """Summarises rows chunk by chunk; how they were cut into chunks does not show in the result."""
+    """Summarizes rows chunk by chunk; the result does not depend on the chunks."""
 
     def __init__(self, n_features: int, classification: bool) -> None:
         self._n_features = n_features
@@ -70,7 +70,7 @@ class SummaryBuilder:
 
     @property
     def n_classes(self) -> int:
-        """So far."""
+        """The summary of the rows so far."""
         return len(self._class_rows)
 
     @property
@@ -78,7 +78,7 @@ class SummaryBuilder:
         return bool(self._weight)
 
     def recode(self, final: npt.NDArray[np.int64]) -> None:
-        """The classes are numbered anew: `final` has the new number of each."""
+        """Renumber the classes: `final` has the new number of each."""
         rows = np.zeros(len(final), dtype=np.int64)
         rows[final[: len(self._class_rows)]] = self._class_rows
         self._class_rows = rows

@@ -1,4 +1,4 @@
-"""Features that only number the rows: found in the first rows of the first pass, and warned of."""
+"""Finds features that only number the rows, in the first rows of the first pass, and warns of them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class IdFinder:
         self._warned = False
 
     def add(self, x: FloatsOrBytes) -> None:
-        """Take up the next rows; next to no work once no feature is left, which is soon."""
+        """Check the next rows; almost no work once no feature is left, which is soon."""
         at = 0
         for step in _STEPS:
             most = min(step, self._most_rows, _MOST_VALUES // max(1, len(self._left)))
@@ -81,7 +81,7 @@ class IdFinder:
         return bool(_ID.fullmatch(name) or _CAMEL_CASE_ID.fullmatch(name))
 
     def finish(self) -> None:
-        """Warn of what was found, if that was not done before."""
+        """Warn of the features found, if not done before."""
         if self._warned:
             return
         self._warned = True

@@ -1,5 +1,5 @@
 """Arrays of the caller that are mapped from a file: pages that were read count as memory of the process until
-they are given back."""
+they are evicted."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _SHARED = frozenset(("r", "r+", "w+"))
 
 
 class MappedInput:
-    """The file that an array is mapped from, if it is. Pages of a private mapping are never given back: they
-    may hold what the file does not."""
+    """The file that an array is mapped from, if it is. Pages of a private mapping are never evicted: they
+    may have changes that the file does not have."""
 
     def __init__(self, array: npt.NDArray[np.generic]) -> None:
         self._map = _map_of(array) if hasattr(mmap, "MADV_DONTNEED") else None
 
     def give_back(self) -> None:
-        """Let the system take the pages that were read; they are read again when they are used."""
+        """Evict the pages that were read; they are read again on the next use."""
         if self._map is not None and not self._map.closed:
             self._map.madvise(mmap.MADV_DONTNEED)
 

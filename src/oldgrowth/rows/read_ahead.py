@@ -1,4 +1,4 @@
-"""Reads in a thread of its own while others work on what was read before. The thread ends with its reader."""
+"""Reads ahead in a thread while others process earlier items. The thread ends with its reader."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENDS_BY_ITSELF = 5.0
 
 
 def read_ahead(items: Iterator[T], depth: int = 4) -> Generator[T, None, None]:
-    """The same items, read by a thread of its own that is up to `depth` of them ahead."""
+    """The same items, read by a thread that is up to `depth` items ahead."""
     reader = _Reader(items, depth)
     _RUNNING.add(reader)
     try:
@@ -80,6 +80,6 @@ _RUNNING: set[_Reader[Any]] = set()
 
 @atexit.register
 def _end_all() -> None:
-    """End what was begun, before the interpreter ends threads in the middle of other libraries."""
+    """End open readers before the interpreter ends threads in the middle of other libraries."""
     for reader in list(_RUNNING):
         reader.end()

@@ -1,4 +1,4 @@
-"""Rows as records of a few bytes, and back."""
+"""Encodes rows as short records, and decodes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FLOATS_AT_A_TIME = 2**20
 
 
 def floats_at_a_time(n_features: int) -> int:
-    """Rows of so many features that are made floats at a time."""
+    """Number of rows with this many features that are converted to floats at a time."""
     return max(64, min(65_536, _FLOATS_AT_A_TIME // n_features))
 
 

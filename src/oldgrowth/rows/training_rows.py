@@ -82,7 +82,7 @@ class TrainingRows(ABC):
 
     @property
     def expected_rows(self) -> int | None:
-        """The most rows that there are likely to be, if anything is known of it."""
+        """The likely maximum number of rows; None if unknown."""
         return self.n_rows
 
     @property
@@ -91,7 +91,7 @@ class TrainingRows(ABC):
 
     @property
     def reading_bytes(self) -> int:
-        """What reading takes beside the chunks."""
+        """Additional memory for reading, besides the chunks."""
         return 0
 
     @property
@@ -116,29 +116,29 @@ class TrainingRows(ABC):
         return None, None
 
     def use_labels(self, labels: LabelCoder) -> None:
-        """All rows were read once, here or elsewhere: these are their labels, with final class numbers."""
+        """Set the labels, with final class numbers, after all rows were read once, here or elsewhere."""
         assert labels.classes is not None
         self.labels, self.classes, self.n_classes = labels, labels.classes, len(labels.classes)
 
     def target_bits(self, targets: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
-        """For checksums: what does not depend on how classes are numbered."""
+        """The targets for checksums, which do not depend on how classes are numbered."""
         if self.labels is not None:
             return self.labels.keys_of(targets)
         return np.ascontiguousarray(targets).view(np.uint64)
 
     @property
     def label_bytes(self) -> int:
-        """What the labels take that were learned so far."""
+        """The memory of the labels seen so far."""
         return 0 if self.labels is None else self.labels.bytes
 
     def limit_labels(self, limit: LabelLimit) -> None:
-        """Refuse labels that take more memory together."""
+        """Refuse labels that together take more memory than this."""
         if self.labels is not None:
             self.labels.limit = limit
 
     @abstractmethod
     def fingerprint(self) -> dict[str, Any]:
-        """What tells these rows from others, without reading them all."""
+        """Identify these rows, without reading them all."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class Pass:
         self._where: str | None = None  # the source behind that
 
     def chunks(self, size: int) -> Iterator[tuple[Chunk, Place]]:
-        """Each chunk, and the place behind it."""
+        """Yield each chunk, and the place after it."""
         for chunk in self._rows.chunks(size, self.place):
             crc, side_crc = self.place.crc, self.place.side_crc
             self._where = self._where or chunk.where
@@ -255,6 +255,4 @@ class Pass:
         if self.place.row != first.row:  # a row of weight zero has no values that count
             what = "weights"
         rows = f"rows {self._agreed.source_row} to {self.place.source_row - 1}"
-        raise ChangedSourceError(
-            where, f"the {what} in {rows} are not those of the first pass when read a second time"
-        )
+        raise ChangedSourceError(where, f"the {what} in {rows} differ from those of the first pass")
