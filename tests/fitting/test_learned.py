@@ -228,7 +228,9 @@ class CutSample:
     def __init__(self, case: Case, dataset: Dataset) -> None:
         self._case, self._dataset = case, dataset
 
-    def __call__(self, rows: TrainingRows, plan: Plan, fit: FitContext, progress: Any, *others: Any) -> Sampled:
+    def __call__(
+        self, rows: TrainingRows, plan: Plan, fit: FitContext, progress: Any, *others: Any
+    ) -> Sampled:
         case = self._case
         candidate_bytes, _ = others
         plan = replace(plan, chunk_size=case.chunk_size)
