@@ -337,17 +337,18 @@ def test_subsets_notice_a_source_that_changes_before_the_rows_outside_are_read(c
 def test_a_change_behind_the_last_place_remembered_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Trail, "MOST", 2)
     rows, reads = truth(), iter([False, False] + [True] * 9)
-    third = -(-len(rows.x) // 3)  # of three places the second is kept
+    fifth = len(rows.x) // 5  # of five places the first and the fourth are kept: windows have 1024 rows
+    assert fifth == 300
 
     def batches() -> Any:
         x = rows.x.copy()
         if next(reads):
             x[-1, 0] = x[x[:, 0] != x[-1, 0], 0][0]
-        yield x[:third], rows.y[:third]
-        yield x[third:], rows.y[third:]
+        yield x[:fifth], rows.y[:fifth]
+        yield x[fifth:], rows.y[fifth:]
 
-    model = SubsetForestClassifier(3, subset_size=200, oob_score=True, random_state=0, chunk_size=third)
-    changed = f"the values in rows {2 * third} to {len(rows.x) - 1} are not"
+    model = SubsetForestClassifier(3, subset_size=200, oob_score=True, random_state=0, chunk_size=fifth)
+    changed = f"the values in rows {4 * fifth} to {len(rows.x) - 1} are not"
     with pytest.raises(ChangedSourceError, match=changed):
         model.fit(open_dataset(batches))
 

@@ -239,9 +239,10 @@ class Pass:
 
     def _side(self, chunk: Chunk) -> npt.NDArray[np.uint8]:
         """Targets and weights, row by row."""
-        columns = [self._rows.target_bits(chunk.targets)]
-        columns += [] if chunk.weights is None else [chunk.weights.view(np.uint64)]
-        return np.stack(columns, axis=1).reshape(-1).view(np.uint8)
+        bits = self._rows.target_bits(chunk.targets)
+        if chunk.weights is not None:
+            bits = np.stack([bits, chunk.weights.view(np.uint64)], axis=1).reshape(-1)
+        return bits.view(np.uint8)
 
     def compare(self, first: Place) -> None:
         """Refuse to be elsewhere than the first pass was."""

@@ -213,6 +213,8 @@ class CandidateRows:
 
 def _numbers(part: _Part, low_bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
     """Row numbers from their low 32 bits: none is as much as 2**32 below the last one."""
+    if part.last_row < 2**32:
+        return low_bits.view(np.uint32).astype(np.uint64)
     below_last = np.uint32(part.last_row % 2**32) - low_bits.view(np.uint32)
     return np.uint64(part.last_row) - below_last.astype(np.uint64)
 
