@@ -24,6 +24,7 @@ from oldgrowth.fitting.grow_task import Site, grow_in_parts, grow_task
 from oldgrowth.fitting.resplit import split_large_buckets
 from oldgrowth.fitting.tasks import Grown, GrowthRules, Task, TopTasks
 from oldgrowth.fitting.top_trees import Root
+from oldgrowth.planning.execution import GrowingRoom
 from oldgrowth.rows.training_rows import Trail
 from oldgrowth.storage import votes
 from oldgrowth.storage.grown_trees import TreesInMemory
@@ -142,7 +143,7 @@ class ElsewhereEngine:
     def __init__(self, n_jobs: int) -> None:
         self.workers = n_jobs
         self.stop = _core.Stop()
-        self.travels = 0
+        self.travels = self.most_handed_out = 0
         self._waiting: dict[Future[Any], Callable[[], Any]] = {}
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -151,6 +152,8 @@ class ElsewhereEngine:
         return future
 
     def wait(self, tasks: Iterable[Future[Any]]) -> set[Future[Any]]:
+        tasks = list(tasks)
+        self.most_handed_out = max(self.most_handed_out, len(tasks))
         last = [task for task in tasks if not task.done()][-1:]
         for task in last:
             self.run(task)
@@ -182,6 +185,19 @@ class _Lazy(Future):  # type: ignore[type-arg]
         return super().result(timeout)
 
 
+def fits_elsewhere(monkeypatch: pytest.MonkeyPatch) -> list[ElsewhereEngine]:
+    """The engines of the fits that follow."""
+    engines = []
+
+    @contextmanager
+    def elsewhere(n_jobs: int) -> Iterator[ElsewhereEngine]:
+        engines.append(ElsewhereEngine(n_jobs))
+        yield engines[-1]
+
+    monkeypatch.setattr(pipeline, "workers", elsewhere)
+    return engines
+
+
 @pytest.mark.filterwarnings("ignore:.*were seen by every tree")
 @pytest.mark.parametrize("vote_bytes", [2**62, 2**10])
 @pytest.mark.parametrize("store", ["memory", "disk"])
@@ -196,14 +212,7 @@ def test_a_forest_does_not_depend_on_the_engine(
         ).fit(x, y)
 
     expected = fit()
-    engines = []
-
-    @contextmanager
-    def elsewhere(n_jobs: int) -> Iterator[ElsewhereEngine]:
-        engines.append(ElsewhereEngine(n_jobs))
-        yield engines[-1]
-
-    monkeypatch.setattr(pipeline, "workers", elsewhere)
+    engines = fits_elsewhere(monkeypatch)
     room = "oldgrowth.planning.execution.GrowingRoom.vote_bytes"
     monkeypatch.setattr(room, property(lambda self: vote_bytes))
     monkeypatch.setattr(votes, "VOTES_BYTES", 2**10)
@@ -211,3 +220,29 @@ def test_a_forest_does_not_depend_on_the_engine(
     assert found.forest_.digest() == expected.forest_.digest()
     np.testing.assert_array_equal(found.oob_decision_function_, expected.oob_decision_function_)
     assert engines[0].travels >= (3 if vote_bytes > 2**10 else 4) * found.fit_report_.buckets
+
+
+@pytest.mark.parametrize(("room", "at_once"), [(0, 1), (2**40, 6)])
+def test_tasks_are_handed_out_as_far_as_memory_allows(
+    monkeypatch: pytest.MonkeyPatch, room: int, at_once: int
+) -> None:
+    """A task that is handed out and whose result is not stored yet may take memory."""
+    engines = fits_elsewhere(monkeypatch)
+    monkeypatch.setattr(GrowingRoom, "now", lambda model, in_memory: GrowingRoom(model, room, in_memory))
+    x, y = make_data(3000, 6, 3, 0)
+    oldgrowth.RandomForestClassifier(4, bucket_size=300, random_state=0, store="disk", n_jobs=3).fit(x, y)
+    assert engines[0].most_handed_out == at_once
+
+
+def test_a_task_returns_no_more_than_there_is_room_for() -> None:
+    """Beside the largest bucket; what every limit has room for is one tree, and votes in parts."""
+    data = small_data()
+    plan = small_plan(data, oob_score=True)
+    with pool() as threads:
+        model = prepared(through_top_trees(data, plan, threads)[0], plan).model
+    largest = model.of_bucket(model.largest_bucket)
+    tight, wide = (GrowingRoom(model, largest + more, in_memory=False) for more in (0, 2**30))
+    assert tight.most_trees(200, leaf=False) == 1 and tight.vote_bytes == votes.FEWEST_VOTE_BYTES
+    assert wide.most_trees(200, leaf=False) > 100 and wide.vote_bytes > 2**25
+    assert wide.of_result(200, 1000, leaf=False) > 1000 * model.of_bottom_tree(200)
+    assert wide.of_result(200, 2, leaf=False) - wide.of_result(200, 1, leaf=False) < wide.result_bytes
