@@ -38,7 +38,7 @@ class FullDisk:
         def call(*args: Any, **options: Any) -> Any:
             self.calls += 1
             if self.calls > self._k:
-                raise OSError(errno.ENOSPC, "No workspace left on device")
+                raise OSError(errno.ENOSPC, "No space left on device")
             return real(*args, **options)
 
         return call
