@@ -17,6 +17,7 @@ import oldgrowth.fitting.pipeline
 import oldgrowth.planning.execution
 import oldgrowth.storage.disk_store
 import oldgrowth.storage.votes
+from oldgrowth.estimators.oob_scores import OobScorer
 from oldgrowth.fitting.pipeline import Fitted, fit_forest
 from oldgrowth.planning.planner import Planner
 from oldgrowth.reporting.progress import Observers
@@ -73,7 +74,10 @@ def _in_memory(
         limits = replace(limits, store="memory", checkpoint_dir=None)
         # Rows of arrays have no state, but may be mapped from a file.
         rows = copy.copy(rows) if rows.random_access else copy.deepcopy(rows)
-        return fit_forest(rows, planner, limits, observers, copy.copy(use_oob))
+        use_oob = copy.copy(use_oob)
+        if isinstance(use_oob, OobScorer):
+            use_oob._classes = lambda: rows.classes  # of the rows that are read here
+        return fit_forest(rows, planner, limits, observers, use_oob)
 
 
 def _in_small_chunks(planner: Planner) -> Planner:

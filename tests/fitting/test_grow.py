@@ -19,7 +19,7 @@ class Sizes:
     def sizes(self, top: int) -> np.ndarray:
         return np.array(self._sizes[top])
 
-    def only_leaf(self, top: int, bucket: int, rows: int) -> bool:
+    def is_single_leaf(self, top: int, bucket: int, rows: int) -> bool:
         return False
 
 

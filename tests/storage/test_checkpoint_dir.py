@@ -20,7 +20,7 @@ from oldgrowth.errors import (
     SpillDirectoryError,
 )
 from oldgrowth.storage import fit_directory, grown_trees, task_log
-from oldgrowth.storage.checkpoint_dir import FILES, lasting_workspace
+from oldgrowth.storage.checkpoint_dir import FILES, persistent_workspace
 
 # Names that fits of any version have used, and some that none has.
 NAMES = ["finished", "sample.npz", "sample.rows", "trees.log", "oob.log", "top-1.npz", "top-00000.rows",
@@ -113,13 +113,13 @@ def test_links_in_a_fits_own_directory_do_not_reach_what_they_lead_to(
 ) -> None:
     victim = tmp_path / "victim"
     victim.write_bytes(b"dear to its owner")
-    with lasting_workspace(directory, keep=True) as workspace:
+    with persistent_workspace(directory, keep=True) as workspace:
         workspace.replace("rounds.npz", b"kept")
         files = workspace.path
     (files / name).unlink(missing_ok=True)
     link(victim, files / name)
     try:
-        with lasting_workspace(directory, keep=True) as workspace:
+        with persistent_workspace(directory, keep=True) as workspace:
             if workspace.has("sample.npz"):
                 workspace.read("sample.npz")
             workspace.replace("sample.npz", b"written")

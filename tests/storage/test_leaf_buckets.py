@@ -68,18 +68,18 @@ def test_a_streamed_leaf_is_the_leaf_of_the_whole_bucket(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked = []
-    only_leaf = BucketStore.only_leaf
+    is_single_leaf = BucketStore.is_single_leaf
 
     def noted(self: BucketStore, top: int, bucket: int, rows: int) -> bool:
-        asked.append(only_leaf(self, top, bucket, rows))
+        asked.append(is_single_leaf(self, top, bucket, rows))
         return asked[-1]
 
-    monkeypatch.setattr(BucketStore, "only_leaf", noted)
+    monkeypatch.setattr(BucketStore, "is_single_leaf", noted)
     streamed = fitted(kind, store, tmp_path, weighted, **params)
     assert any(asked)
     monkeypatch.setattr(GrowingRoom, "most_keys", 20)  # more different rows than can be remembered
     noted_down = fitted(kind, store, tmp_path, weighted, **params)
-    monkeypatch.setattr(BucketStore, "only_leaf", lambda *_: False)
+    monkeypatch.setattr(BucketStore, "is_single_leaf", lambda *_: False)
     whole = fitted(kind, store, tmp_path, weighted, **params)
     for model in (streamed, noted_down):
         assert model.forest_.digest() == whole.forest_.digest()

@@ -22,7 +22,7 @@ from interrupted_fits import DATA, forest, interrupted
 from oldgrowth import RandomForestClassifier, RandomForestRegressor
 from oldgrowth.errors import CheckpointError, DirectoryInUseError, ParameterError, SpillDirectoryError
 from oldgrowth.storage.checkpoint import Checkpoint
-from oldgrowth.storage.checkpoint_dir import FILES, lasting_workspace
+from oldgrowth.storage.checkpoint_dir import FILES, persistent_workspace
 from oldgrowth.storage.workspace import reclaim, spill_workspace
 
 
@@ -49,7 +49,7 @@ def test_what_is_spilled_is_private(tmp_path) -> None:
             assert mode(workspace.path) == 0o700
             files = [path for path in workspace.path.iterdir() if not path.is_symlink()]
             assert [mode(path) for path in files] == [0o600] * 3
-        with lasting_workspace(tmp_path / "new" / "deep") as workspace:
+        with persistent_workspace(tmp_path / "new" / "deep") as workspace:
             assert mode(workspace.path) == 0o700
     finally:
         os.umask(old)
@@ -74,7 +74,7 @@ def child(code: str, *args: object) -> subprocess.Popen[str]:
 HOLD = """
 import sys, time
 from pathlib import Path
-from oldgrowth.storage.checkpoint_dir import lasting_workspace
+from oldgrowth.storage.checkpoint_dir import persistent_workspace
 from oldgrowth.storage.workspace import spill_workspace
 with globals()[sys.argv[1]](Path(sys.argv[2])) as workspace:
     workspace.file("trees.log").append(b"x" * 100)
@@ -114,7 +114,7 @@ def test_fits_at_the_same_time_do_not_meet(tmp_path) -> None:
 
 
 def test_a_second_process_in_a_checkpoint_is_refused(tmp_path) -> None:
-    first = child(HOLD, "lasting_workspace", tmp_path)
+    first = child(HOLD, "persistent_workspace", tmp_path)
     first.stdout.readline()
     try:
         with pytest.raises(DirectoryInUseError, match="in use by another process"):
@@ -122,7 +122,7 @@ def test_a_second_process_in_a_checkpoint_is_refused(tmp_path) -> None:
     finally:
         first.kill()
         first.wait()
-    with lasting_workspace(tmp_path), pytest.raises(DirectoryInUseError), lasting_workspace(tmp_path):
+    with persistent_workspace(tmp_path), pytest.raises(DirectoryInUseError), persistent_workspace(tmp_path):
         pass
 
 
@@ -182,12 +182,12 @@ def test_of_many_files_the_one_that_differs_is_named(tmp_path: Path) -> None:
         files = [{"path": f"{i}.csv", "size": 10 + (i == changed)} for i in range(n)]
         return {"parameters": {}, "data": {"files": files}}
 
-    with lasting_workspace(tmp_path) as workspace:
+    with persistent_workspace(tmp_path) as workspace:
         begun = Checkpoint(workspace)
         begun.begin(identity(900, -1))
         again = Checkpoint(workspace)
         again.begin(identity(900, -1))
-        assert again.taken_up and not begun.taken_up
+        assert again.resumed and not begun.resumed
         with pytest.raises(
             CheckpointError, match=r"files\[707\] was .*'size': 10.* and is .*'size': 11"
         ) as one:
@@ -200,10 +200,10 @@ def test_of_many_files_the_one_that_differs_is_named(tmp_path: Path) -> None:
 def test_a_fit_that_goes_on_says_so(tmp_path, monkeypatch, capsys) -> None:
     interrupted(monkeypatch, tmp_path, *DATA)
     forest(tmp_path, verbose=1).fit(*DATA)
-    said = f"goes on with the fit that {tmp_path} holds"
+    said = f"resuming the fit in {tmp_path}"
     assert said in " ".join(capsys.readouterr().err.split())
     forest(tmp_path, verbose=1).fit(*DATA)
-    assert "goes on" not in capsys.readouterr().err
+    assert "resuming" not in capsys.readouterr().err
 
 
 def test_means_may_change(tmp_path, monkeypatch) -> None:

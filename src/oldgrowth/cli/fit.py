@@ -16,7 +16,7 @@ from ..messages.log import warn
 from ..messages.text import counted, human_bytes
 from ..messages.warnings import LeftoverWarning, TaskWarning
 from ..reporting.tables import plain, print_json, report_facts, stage_table
-from ..storage.checkpoint_dir import clear_lasting
+from ..storage.checkpoint_dir import clear_checkpoint
 from .parameters import check_known, estimator_class
 from .sources import Columns, Source, refuse_a_source
 
@@ -71,7 +71,7 @@ def run_fit(
 def _clear(checkpoint: Path) -> None:
     """Remove the checkpoint. The forest is saved, so a failure is only a warning."""
     try:
-        clear_lasting(checkpoint)
+        clear_checkpoint(checkpoint)
     except (SpillDirectoryError, DirectoryInUseError) as error:
         warn(f"The checkpoint in {checkpoint} could not be removed: {error}", LeftoverWarning)
 

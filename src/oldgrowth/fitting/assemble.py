@@ -117,7 +117,7 @@ class _OnDisk:
     """The same in a file."""
 
     def __init__(self, workspace: Workspace, size: int, dtype: np.dtype[Any]) -> None:
-        self._file = workspace.nameless()
+        self._file = workspace.unnamed()
         self._dtype = dtype
         self.mapped: _core.MappedFile | None = None
         self.checksum = 0  # of what was meant to be written

@@ -136,7 +136,7 @@ class _Growing:
     ) -> _Growing:
         plan, engine = prepared.plan, context.engine
         memory = GrowingRoom.now(prepared.model, in_memory=not prepared.on_disk)
-        leaf_memory = LeafMemory(memory.most_keys, lambda: context.workspace.get().nameless())
+        leaf_memory = LeafMemory(memory.most_keys, lambda: context.workspace.get().unnamed())
         site = Site(store, leaf_memory, engine.stop)
         weights = _class_weights([top for top in tops if top.trees_left], plan, site, engine, memory)
         rules = GrowthRules(plan, prepared.sampled.summary.n_features, weights, memory.vote_bytes)

@@ -16,7 +16,7 @@ from ..messages.log import warn
 from ..messages.warnings import SpillsToMemoryWarning
 from ..plan import Plan
 from ..planning.execution import (
-    Outlook,
+    LimitCheck,
     choose_execution,
     chunk_rows_for,
     expected_disk,
@@ -42,7 +42,7 @@ from ..system.threads import workers
 from .assemble import Assembled, assemble
 from .context import FitContext, Prepared
 from .grow import Sinks, grow
-from .rounds import as_begun
+from .rounds import with_saved_rounds
 from .sample import sample
 from .strategy import Strategy, strategy_of
 from .top_trees import TopTree, grow_top_trees
@@ -135,17 +135,19 @@ def _live(limits: Limits, n_jobs: int, observers: Observers, keep_checkpoint: bo
 def _begin(context: FitContext, planner: Planner, rows: TrainingRows, model: MemoryModel) -> Planner:
     """Begin anew or resume; with the seed that the fit began with."""
     workspace, recorder, checkpoint = context.workspace, context.recorder, context.checkpoint
-    begun = checkpoint.begin(planner.identity() | {"data": rows.fingerprint() if workspace.lasting else {}})
+    begun = checkpoint.begin(
+        planner.identity() | {"data": rows.fingerprint() if workspace.persistent else {}}
+    )
     if rows.n_rows is not None and (disk := expected_disk(model)).needed:
         recorder.say(f"may need up to about {disk}")
-    if checkpoint.taken_up:
-        recorder.say(f"goes on with the fit that {model.limits.checkpoint_dir} holds")
+    if checkpoint.resumed:
+        recorder.say(f"resuming the fit in {model.limits.checkpoint_dir}")
     return planner.with_seed(begun["seed"])
 
 
 def _sample(context: FitContext, planner: Planner, rows: TrainingRows, first_pass: FirstPass) -> Sampled:
     plan = replace(first_pass.plan, seed=planner.seed)
-    outlook = Outlook(planner, rows, first_pass.model.limits, first_pass.at_work)
+    outlook = LimitCheck(planner, rows, first_pass.model.limits, first_pass.at_work)
     if first_pass.model.limits.memory_given:
         rows.limit_labels(LabelLimit(first_pass.label_bytes, outlook.limit_for_labels))
     with context.recorder.stage("sample", rows.n_rows, rows.nbytes) as progress:
@@ -181,7 +183,7 @@ def _top_trees(context: FitContext, prepared: Prepared) -> tuple[Prepared, list[
             prepared.execution.tops_at_once,
         )
     execution = with_rounds(prepared.execution, prepared.model, max(top.n_buckets for top in tops))
-    return replace(prepared, execution=as_begun(execution, context.checkpoint)), tops
+    return replace(prepared, execution=with_saved_rounds(execution, context.checkpoint)), tops
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ def _grow(store: BucketStore, top: int, plan: Plan, stop: _core.Stop, bucket: _L
 
     tree = grown()
     if tree.n_buckets == 1:  # a few rows unlike all others may not have been drawn
-        others = store.unlike(top, bucket.bucket, _FEW)
+        others = store.different_rows(top, bucket.bucket, _FEW)
         if len(others) > plan.min_samples_leaf:
             places = np.union1d(places, others)
             tree = grown()

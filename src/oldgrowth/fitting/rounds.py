@@ -40,12 +40,12 @@ class Round:
         return {i: top for i, top in self.tops.items() if not _finished(i, top, trees, trees_of_tops)}
 
 
-def as_begun(execution: ExecutionPlan, checkpoint: Checkpoint) -> ExecutionPlan:
+def with_saved_rounds(execution: ExecutionPlan, checkpoint: Checkpoint) -> ExecutionPlan:
     """With the rounds that an interrupted fit began with: the disk may have more or less room by now."""
     if execution.store != "disk":
         return execution
     if (found := checkpoint.saved("rounds")) is not None:
-        with checkpoint.believed("rounds"):
+        with checkpoint.validating("rounds"):
             tops = found[1]["tops_per_round"]
             if type(tops) is not int or tops < 1:
                 raise ValueError("no number of top trees")
@@ -73,12 +73,12 @@ def distribute_round(
     checkpoint, sampled = context.checkpoint, prepared.sampled
     name = f"round-{min(tops):05d}"
     if (found := checkpoint.saved(f"{name}-split")) is not None:
-        with checkpoint.believed(f"{name}-split"):
+        with checkpoint.validating(f"{name}-split"):
             done = _reopened(list(tops), found, context, prepared, trees)
         if done is not None:
             progress.skip(sampled.summary.n_rows)
             return done
-        checkpoint.forget(f"{name}-split")  # rows that it relies on are lost
+        checkpoint.discard(f"{name}-split")  # rows that it relies on are lost
     store = open_store(context, prepared, {i: top.n_buckets for i, top in tops.items()})
     start, complete = _resumed(store, checkpoint, name, list(tops), prepared)
 
@@ -103,12 +103,12 @@ def _resumed(
 ) -> tuple[Reached, bool]:
     """Where a distribution goes on, and whether it is complete."""
     if (found := checkpoint.saved(name)) is not None:
-        with checkpoint.believed(name):
-            start, sizes, complete = _how_far(found[1], prepared)
+        with checkpoint.validating(name):
+            start, sizes, complete = _saved_progress(found[1], prepared)
         if store.reopen(sizes, start.place.row):
             return start, complete
     # Nothing is done, the files have less than was remembered, or other top trees have had this round.
-    checkpoint.forget(name)
+    checkpoint.discard(name)
     store.reopen(dict.fromkeys(numbers, 0), 0)
     return Reached(), False
 
@@ -177,7 +177,7 @@ def _reopened(
     return Round(store, tops, buckets, int(values["split"]))
 
 
-def _how_far(values: dict[str, Any], prepared: Prepared) -> tuple[Reached, dict[int, int], bool]:
+def _saved_progress(values: dict[str, Any], prepared: Prepared) -> tuple[Reached, dict[int, int], bool]:
     """The place that a distribution came to, with the rows of each class and the size of each file."""
     sampled, plan = prepared.sampled, prepared.plan
     place, classes, complete = Place(**values["place"]), values["classes"], bool(values["complete"])

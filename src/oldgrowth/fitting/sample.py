@@ -106,9 +106,9 @@ def _resumed(learned: Learned, rows: TrainingRows, checkpoint: Checkpoint) -> bo
     """Take up what was saved; whether that is all of the pass."""
     saved = checkpoint.saved(_STATE)
     if saved is not None:
-        with checkpoint.believed(_STATE):
+        with checkpoint.validating(_STATE):
             if restore(learned, rows, *saved):
                 return bool(saved[1]["complete"])
     if learned.candidates is not None and checkpoint.active:  # rows of no memory, or not all of one
-        learned.candidates.forget()
+        learned.candidates.clear()
     return False

@@ -42,7 +42,7 @@ def restore(
 ) -> bool:
     """Take up what was remembered; False if rows that were kept are lost: then the pass is made again."""
     place, classes = Place(**values["place"]), len(values["labels"].get("labels", []))
-    check_memory(values, place, rows)
+    check_state(values, place, rows)
     if learned.candidates is not None:
         parts = {k.removeprefix("kept_"): v for k, v in arrays.items() if k.startswith("kept_")}
         if not learned.candidates.restore(parts, classes, place.row):
@@ -59,7 +59,7 @@ def restore(
     return True
 
 
-def check_memory(values: dict[str, Any], place: Place, rows: TrainingRows) -> None:
+def check_state(values: dict[str, Any], place: Place, rows: TrainingRows) -> None:
     """Refuse what cannot have been found in these rows up to this place."""
     _check_place(place, bool(values["complete"]), rows)
     if len(values["features"]) != rows.n_features:

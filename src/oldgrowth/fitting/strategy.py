@@ -62,7 +62,7 @@ class TopTreeStrategy:
         for i in tops:
             for bucket in np.flatnonzero(done.sizes[i] > prepared.model.largest_bucket).tolist():
                 rows = int(done.sizes[i][bucket])
-                if not done.store.only_leaf(i, bucket, rows):
+                if not done.store.is_single_leaf(i, bucket, rows):
                     refuse_large_bucket(prepared.model, rows, in_memory=not prepared.on_disk)
 
     def new_votes(self, context: FitContext, prepared: Prepared) -> OutOfBag:

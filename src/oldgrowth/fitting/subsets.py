@@ -37,7 +37,7 @@ class SubsetStore:
     def load(self, top: int, bucket: int) -> _core.Bucket:
         return SampleRows.of(self._sampled, self._plan, top).bucket(None, self._plan.bootstrap)
 
-    def only_leaf(self, top: int, bucket: int, rows: int) -> bool:
+    def is_single_leaf(self, top: int, bucket: int, rows: int) -> bool:
         return False
 
     def parts(self, top: int, bucket: int) -> Iterator[RowPart]:

@@ -91,7 +91,7 @@ class TopTasks:
             trees = range(self.n_trees) if all_trees else np.flatnonzero(self.left[bucket]).tolist()
             if trees:
                 rows = int(self.sizes[bucket])
-                leaf = store.only_leaf(self.top, bucket, rows)
+                leaf = store.is_single_leaf(self.top, bucket, rows)
                 depth = int(self.depths[bucket])
                 for run in _runs(trees):
                     yield Task(self.top, bucket, depth, self.first_tree, run, rows, leaf)

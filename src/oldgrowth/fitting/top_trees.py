@@ -105,7 +105,7 @@ def _saved(checkpoint: Checkpoint, top: int, n_features: int) -> TopTree | None:
     name = f"top-{top:05d}"
     if (found := checkpoint.saved(name)) is None:
         return None
-    with checkpoint.believed(name):
+    with checkpoint.validating(name):
         return checked_top_tree(found[0], n_features)
 
 

@@ -114,7 +114,7 @@ class GrowingRoom:
         return tree + (rows // 8 if self.model.sizes.oob and not leaf else 0)
 
 
-class Outlook:
+class LimitCheck:
     """Refuses a limit as soon as it is certain that it will not do, whatever the rest of the data is like."""
 
     def __init__(self, planner: Planner, rows: TrainingRows, limits: Limits, first_pass: int = 0) -> None:
@@ -250,7 +250,7 @@ def refuse_at_start(planner: Planner, rows: TrainingRows, limits: Limits) -> Non
         raise ParameterError("store", limits.store, "'auto' or 'disk' with a checkpoint_dir")
     n_classes = 0 if not planner.classification else max(2, rows.n_classes)
     narrow = Widths.narrowest(rows.n_features)
-    Outlook(planner, rows, limits).check(rows.n_rows or 1, n_classes, narrow)
+    LimitCheck(planner, rows, limits).check(rows.n_rows or 1, n_classes, narrow)
     if rows.n_rows is not None:
         _refuse_disk_at_start(planner, rows, limits, n_classes)
 

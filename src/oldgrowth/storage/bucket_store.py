@@ -22,7 +22,7 @@ _ROWS_AT_A_TIME = 65_536
 Router = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.uint32]]
 
 
-def unlike_first(parts: Iterable[npt.NDArray[np.uint8]], most: int) -> npt.NDArray[np.uint64]:
+def different_from_first(parts: Iterable[npt.NDArray[np.uint8]], most: int) -> npt.NDArray[np.uint64]:
     """The places of the first record and of those that differ from it, at most so many, ascending."""
     found, first, at = [np.zeros(1, dtype=np.uint64)], None, 0
     for records in parts:
@@ -40,7 +40,7 @@ class Buckets(Protocol):
     def sizes(self, top: int) -> npt.NDArray[np.int64]: ...
     def numbers(self, top: int, bucket: int) -> npt.NDArray[np.uint32 | np.uint64]: ...
     def load(self, top: int, bucket: int) -> _core.Bucket: ...
-    def only_leaf(self, top: int, bucket: int, rows: int) -> bool: ...
+    def is_single_leaf(self, top: int, bucket: int, rows: int) -> bool: ...
     def parts(self, top: int, bucket: int) -> Iterator[RowPart]: ...
     def expect(self, top: int, bucket: int) -> None: ...
     def drop(self, top: int) -> None: ...
@@ -111,16 +111,16 @@ class BucketStore(ABC):
         """How deep the buckets are, when they will not be split any more."""
         self._depths[top] = depths
 
-    def only_leaf(self, top: int, bucket: int, rows: int) -> bool:
+    def is_single_leaf(self, top: int, bucket: int, rows: int) -> bool:
         """Whether trees cannot split a bucket of so many rows; asked of those that came out too large."""
         if rows <= self._plan.bucket_size:
             return False
         most = self._plan.max_depth
         deepest = most is not None and top in self._depths and bool(self._depths[top][bucket] >= most)
-        return deepest or len(self.unlike(top, bucket, 1)) == 1
+        return deepest or len(self.different_rows(top, bucket, 1)) == 1
 
     @abstractmethod
-    def unlike(self, top: int, bucket: int, most: int) -> npt.NDArray[np.uint64]:
+    def different_rows(self, top: int, bucket: int, most: int) -> npt.NDArray[np.uint64]:
         """The place of a bucket's first row, and of the next rows, at most so many, that a tree could tell
         from it."""
 
@@ -210,10 +210,10 @@ class MemoryStore(BucketStore):
             weights = None if self._weights is None else self._weights[part]
             yield RowPart(self._keys[part], self._targets[part], weights, part)
 
-    def unlike(self, top: int, bucket: int, most: int) -> npt.NDArray[np.uint64]:
+    def different_rows(self, top: int, bucket: int, most: int) -> npt.NDArray[np.uint64]:
         rows = self.numbers(top, bucket)
         starts = range(0, len(rows), _ROWS_AT_A_TIME)
-        return unlike_first((self._records[rows[at : at + _ROWS_AT_A_TIME]] for at in starts), most)
+        return different_from_first((self._records[rows[at : at + _ROWS_AT_A_TIME]] for at in starts), most)
 
     def split(self, top: int, bucket: int, route: Router, n_parts: int) -> None:
         rows = self.numbers(top, bucket)

@@ -165,7 +165,7 @@ class CandidateRows:
             last = last_row
         return True
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Begin anew."""
         self._parts, self._in_memory = [], 0
         self._workspace.get().file(FILE).truncate(0)

@@ -35,8 +35,8 @@ _WRONG = (
 
 class Checkpoint:
     def __init__(self, workspace: Workspace | None) -> None:
-        self._workspace = workspace if workspace is not None and workspace.lasting else None
-        self.taken_up = False  # whether it goes on with what an earlier fit began
+        self._workspace = workspace if workspace is not None and workspace.persistent else None
+        self.resumed = False  # whether an earlier fit began it
 
     @property
     def active(self) -> bool:
@@ -57,7 +57,7 @@ class Checkpoint:
         if found is None:
             raise self.damaged(IDENTITY, "its checksum does not match")
         _compare(self._workspace, found, identity)
-        self.taken_up = True
+        self.resumed = True
         return found
 
     def save(self, name: str, arrays: dict[str, npt.NDArray[Any]], values: dict[str, Any]) -> None:
@@ -75,12 +75,12 @@ class Checkpoint:
         data = self._workspace.read(f"{name}.npz")
         if data[-_CRC_BYTES:] != _crc(data[:-_CRC_BYTES]):
             raise self.damaged(f"{name}.npz", "its checksum does not match")
-        with self.believed(name):
+        with self.validating(name):
             arrays = _arrays(data[:-_CRC_BYTES])
             return arrays, json.loads(arrays.pop("values").tobytes())
 
     @contextmanager
-    def believed(self, name: str) -> Iterator[None]:
+    def validating(self, name: str) -> Iterator[None]:
         """Turns what goes wrong with the contents of a memory into an error that names its file."""
         try:
             yield
@@ -94,7 +94,7 @@ class Checkpoint:
         assert self._workspace is not None
         return DamagedCheckpointError(self._workspace.path / file, what, self._workspace.path)
 
-    def forget(self, name: str) -> None:
+    def discard(self, name: str) -> None:
         """What was remembered does not hold any more."""
         if self._workspace is not None:
             self._workspace.remove(f"{name}.npz")

@@ -20,7 +20,7 @@ FILES = "oldgrowth-fit"
 
 
 @contextmanager
-def lasting_workspace(directory: Path, keep: bool = False) -> Iterator[Workspace]:
+def persistent_workspace(directory: Path, keep: bool = False) -> Iterator[Workspace]:
     """A directory that keeps its files when the fit does not end, or in any case if `keep`.
 
     Refused while another process has it.
@@ -37,7 +37,7 @@ def lasting_workspace(directory: Path, keep: bool = False) -> Iterator[Workspace
         ) from error
     if lock is None:
         raise DirectoryInUseError(directory)
-    workspace = Workspace(directory / FILES, lock, lasting=True, named=directory)
+    workspace = Workspace(directory / FILES, lock, persistent=True, named=directory)
     finished = False
     try:
         workspace.sync_names([workspace.path, directory, *(path.parent for path in made)])
@@ -47,9 +47,9 @@ def lasting_workspace(directory: Path, keep: bool = False) -> Iterator[Workspace
         workspace.close(finished)
 
 
-def clear_lasting(directory: Path) -> None:
+def clear_checkpoint(directory: Path) -> None:
     """Remove what a fit that kept its files has left in them."""
-    with lasting_workspace(directory):
+    with persistent_workspace(directory):
         pass  # a fit that ends well clears it
 
 

@@ -18,7 +18,7 @@ from .. import _core
 from ..plan import Plan
 from ..rows.records import decoded, encode
 from ..rows.training_rows import Chunk
-from .bucket_store import BucketStore, Router, unlike_first
+from .bucket_store import BucketStore, Router, different_from_first
 from .leaf_buckets import RowPart
 from .sampled import Sampled
 from .spill_file import SpillFile
@@ -73,7 +73,7 @@ class _TopFile:
         self.owners = np.arange(n_buckets, dtype=np.int64)
         self._next_owner = n_buckets
         self._first: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self.taken_up = 0  # bytes that another process wrote
+        self.resumed_bytes = 0  # bytes that another process wrote
 
     def write(
         self,
@@ -124,7 +124,7 @@ class _TopFile:
             offset += _core.BLOCK_HEADER_BYTES + int(parsed[2]) * self._layout.row_bytes
         columns = np.array(found, dtype=np.int64).reshape(-1, 3).T
         self._extents = _Extents(*(np.ascontiguousarray(column) for column in columns))
-        self.taken_up = self.file.size
+        self.resumed_bytes = self.file.size
         if offset != self.file.size or int(self.sizes().sum()) != n_rows:
             raise self.file.damaged(0, "its rows are not all there")
 
@@ -269,8 +269,8 @@ class DiskStore(BucketStore):
         source = _core.Rows(out.records, out.keys, out.targets, out.weights, self._plan.target_scale)
         return _core.make_bucket(self._codec, source, None, self._plan.classification)
 
-    def unlike(self, top: int, bucket: int, most: int) -> npt.NDArray[np.uint64]:
-        return unlike_first((fields.records for _, fields in self._blocks(top, bucket)), most)
+    def different_rows(self, top: int, bucket: int, most: int) -> npt.NDArray[np.uint64]:
+        return different_from_first((fields.records for _, fields in self._blocks(top, bucket)), most)
 
     def parts(self, top: int, bucket: int) -> Iterator[RowPart]:
         for _, fields in self._blocks(top, bucket):
@@ -335,7 +335,7 @@ class DiskStore(BucketStore):
             )
             if wrong:
                 raise file.file.damaged(offset, wrong)
-            if offset < file.taken_up and not self._possible(out):
+            if offset < file.resumed_bytes and not self._possible(out):
                 raise file.file.damaged(offset, "these are no rows of the data")
             yield data[_core.BLOCK_HEADER_BYTES :].reshape(n, -1), out
 

@@ -8,7 +8,7 @@ from types import TracebackType
 
 from .. import _core
 from .checkpoint import Checkpoint
-from .checkpoint_dir import lasting_workspace
+from .checkpoint_dir import persistent_workspace
 from .workspace import Workspace, spill_workspace
 
 
@@ -28,7 +28,7 @@ class FitWorkspace:
 
     def __enter__(self) -> FitWorkspace:
         if self._checkpoint_dir is not None:
-            self._workspace = self._open.enter_context(lasting_workspace(self._checkpoint_dir, self._keep))
+            self._workspace = self._open.enter_context(persistent_workspace(self._checkpoint_dir, self._keep))
         return self
 
     def __exit__(
@@ -51,8 +51,8 @@ class FitWorkspace:
         return self._workspace
 
     @property
-    def lasting(self) -> bool:
+    def persistent(self) -> bool:
         return self._checkpoint_dir is not None
 
     def checkpoint(self) -> Checkpoint:
-        return Checkpoint(self._workspace if self.lasting else None)
+        return Checkpoint(self._workspace if self.persistent else None)

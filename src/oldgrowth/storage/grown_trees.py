@@ -106,14 +106,14 @@ class TreesOnDisk(GrownTrees):
         self._n_features, self._n_classes = n_features, n_classes
         self._places: dict[int, bytearray] = {}  # of each top tree; there may be millions
         # The trees that are there, as they were grown together, if there are votes of an interrupted fit.
-        self.runs: set[Run] | None = None if votes is None or not votes.taken_up else set()
+        self.runs: set[Run] | None = None if votes is None or not votes.resumed_bytes else set()
         with_votes = None if votes is None else votes.runs()
         for entry in self._log.entries():
             if with_votes is None or entry.run in with_votes:
-                self._take_up(entry)
-        self._taken_up = self._log.size  # what lies before was written by another process
+                self._resume(entry)
+        self._resumed_bytes = self._log.size  # what lies before was written by another process
 
-    def _take_up(self, entry: Entry) -> None:
+    def _resume(self, entry: Entry) -> None:
         offset, end = entry.offset, entry.offset + entry.size
         head = np.empty(_TREE.size, dtype=np.uint8)
         for i in range(entry.trees):
@@ -181,7 +181,7 @@ class TreesOnDisk(GrownTrees):
                 data[:nodes].view(np.float64),
                 int(place["depth"]),
             )
-            if offset < self._taken_up and not self._possible(tree):
+            if offset < self._resumed_bytes and not self._possible(tree):
                 raise self._log.damaged(offset, "this is no tree of the forest")
             yield tree
 

@@ -92,11 +92,11 @@ class OpenFiles:
 class SpillFile:
     """A file that grows at its end and is read anywhere."""
 
-    def __init__(self, workspace: Directory, path: Path, nameless: int | None = None) -> None:
-        """The file at `path`, made if need be; or a nameless one that was there, by its descriptor."""
+    def __init__(self, workspace: Directory, path: Path, unnamed: int | None = None) -> None:
+        """The file at `path`, made if need be; or a unnamed one that was there, by its descriptor."""
         self.path = path
         self._workspace = workspace
-        self._nameless = nameless
+        self._unnamed = unnamed
         try:
             with self._descriptor(os.O_CREAT) as descriptor:
                 self.size = os.fstat(descriptor).st_size
@@ -105,8 +105,8 @@ class SpillFile:
 
     @contextmanager
     def _descriptor(self, flags: int = 0) -> Iterator[int]:
-        if self._nameless is not None:
-            yield self._nameless
+        if self._unnamed is not None:
+            yield self._unnamed
         else:
             with self._workspace.open_files.use(self.path, flags) as descriptor:
                 yield descriptor
@@ -200,11 +200,11 @@ class SpillFile:
             return _core.MappedFile(descriptor)
 
     def close(self) -> None:
-        if self._nameless is None:
+        if self._unnamed is None:
             self._workspace.open_files.close(self.path)
-        elif self._nameless >= 0:
-            _close(self._nameless)
-            self._nameless = -1
+        elif self._unnamed >= 0:
+            _close(self._unnamed)
+            self._unnamed = -1
 
     def remove(self) -> None:
         """Free the disk, even if the name cannot be removed now: the directory is cleared in the end."""

@@ -108,7 +108,7 @@ class TaskLog:
             with suppress(SpillDirectoryError):
                 self._file.truncate(begin)
             raise
-        if self._workspace.lasting and time.monotonic() - self._synced > _SYNC_EVERY_SECONDS:
+        if self._workspace.persistent and time.monotonic() - self._synced > _SYNC_EVERY_SECONDS:
             self.sync()
             self._synced = time.monotonic()
         return Entry(top, bucket, first_tree, trees, offset, size)

@@ -155,7 +155,7 @@ class OobOnDisk(OutOfBag):
         self._row_bytes = self._row.itemsize
         self.log = TaskLog(workspace, "oob.log")
         self._entries = EntryTable(self.log.entries())  # of an interrupted fit
-        self.taken_up = self.log.size  # what lies before was written by another process
+        self.resumed_bytes = self.log.size  # what lies before was written by another process
         rows = most_bytes // (MEANS_COPIES * self._row_bytes)
         self._range = min(max(1, n_rows), max(_FEWEST_ROWS, rows))  # rows added up at a time
 
@@ -179,7 +179,7 @@ class OobOnDisk(OutOfBag):
         votes = 0
         for entry in self._entries:
             self.log.check(entry)
-            if entry.offset < self.taken_up:
+            if entry.offset < self.resumed_bytes:
                 self._check_rows(entry)
             votes += entry.size // self._row_bytes * entry.trees
         if votes != self._n_rows * self._plan.n_estimators:

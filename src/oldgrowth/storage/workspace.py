@@ -39,13 +39,13 @@ _PREFIX = "oldgrowth-spill-"
 class Workspace:
     """A locked directory of spill files and small files that are replaced as a whole."""
 
-    def __init__(self, path: Path, lock: int, lasting: bool, named: Path | None = None) -> None:
+    def __init__(self, path: Path, lock: int, persistent: bool, named: Path | None = None) -> None:
         self.path = path
         self.named = path if named is None else named  # as the person knows it
-        self.lasting = lasting  # outlives an interrupted fit
+        self.persistent = persistent  # outlives an interrupted fit
         self._lock = lock
         self._files: dict[str, SpillFile] = {}
-        self._nameless: list[SpillFile] = []
+        self._unnamed: list[SpillFile] = []
         self._opening = threading.Lock()
         self.open_files = OpenFiles()
         self._unsynced_names = False
@@ -75,7 +75,7 @@ class Workspace:
             mode = stat.S_IMODE(found.st_mode)
             raise SharedCheckpointError(self.named, path, f"other users can write to it (mode {mode:o})")
 
-    def nameless(self) -> SpillFile:
+    def unnamed(self) -> SpillFile:
         """A file that is gone when nobody uses it any more."""
         try:
             try:
@@ -86,8 +86,8 @@ class Workspace:
                 os.unlink(path)
         except OSError as error:
             raise self.write_failed(error, self.path, 0) from error
-        self._nameless.append(SpillFile(self, Path(path), descriptor))  # to be closed if the fit fails
-        return self._nameless[-1]
+        self._unnamed.append(SpillFile(self, Path(path), descriptor))  # to be closed if the fit fails
+        return self._unnamed[-1]
 
     def remove(self, name: str) -> None:
         """A file that is not needed any more; what cannot be removed now is tried again in the end."""
@@ -146,7 +146,7 @@ class Workspace:
 
     def sync_new_files(self) -> None:
         """Make sure that the names of files made since the last time outlive a power cut."""
-        if self.lasting and self._unsynced_names:
+        if self.persistent and self._unsynced_names:
             self.sync_names([self.path])
             self._unsynced_names = False
 
@@ -172,7 +172,7 @@ class Workspace:
 
     def used(self) -> int:
         """Bytes of all files on disk now."""
-        total = sum(file.size for file in self._nameless)
+        total = sum(file.size for file in self._unnamed)
         with suppress(OSError):  # the directory was removed, or cannot be read
             for entry in os.scandir(self.path):
                 with suppress(FileNotFoundError):  # removed by another thread
@@ -195,7 +195,7 @@ class Workspace:
 
     def damaged(self, path: Path, offset: int, wrong: str) -> Exception:
         """What was read back is not what was written."""
-        if self.lasting:
+        if self.persistent:
             return DamagedCheckpointError(path, f"{wrong} (at byte {offset:,})", self.path)
         return DamagedBlockError(path, offset, wrong)
 
@@ -208,11 +208,11 @@ class Workspace:
             self._close(finished)
 
     def _close(self, finished: bool) -> None:
-        for file in self._nameless:
+        for file in self._unnamed:
             file.close()
         self.open_files.close_all()
         try:
-            if finished or not self.lasting or not self.names():
+            if finished or not self.persistent or not self.names():
                 fit_directory.clear(self.path)
         except FileNotFoundError:
             pass  # the directory was removed by somebody else
@@ -252,7 +252,7 @@ def _new_workspace(parent: Path, demo: bool) -> Workspace:
             "Choose a directory that can be written to."
         ) from error
     assert lock is not None
-    return Workspace(path, lock, lasting=False)
+    return Workspace(path, lock, persistent=False)
 
 
 def reclaim(parent: Path) -> int:
