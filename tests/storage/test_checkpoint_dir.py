@@ -216,7 +216,7 @@ def test_a_checkpoint_without_a_directory_of_its_own_is_not_ours(tmp_path, monke
 def test_a_file_that_others_can_write_is_refused(tmp_path, monkeypatch, directory) -> None:
     interrupted(monkeypatch, directory, *DATA)
     (directory / FILES / "checkpoint.json").chmod(0o666)
-    with pytest.raises(SharedCheckpointError, match=r"checkpoint\.json, other users can write to it"):
+    with pytest.raises(SharedCheckpointError, match=r"checkpoint\.json: other users can write to it"):
         forest(directory).fit(*DATA)
 
 
