@@ -1,5 +1,6 @@
 // The extension module. Only the files in this directory depend on Python: they check the shapes of arrays, release the
-// GIL and call the core.
+// GIL and call the core. A binding may have more than six parameters: Python passes the fields of a struct of the core
+// one by one.
 #include "python/arrays.hpp"
 
 NB_MODULE(_core, m) {
