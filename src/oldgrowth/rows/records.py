@@ -20,7 +20,7 @@ def floats_at_a_time(n_features: int) -> int:
     return max(64, min(65_536, _FLOATS_AT_A_TIME // n_features))
 
 
-def encode(
+def encode(  # noqa: PLR0913 - rows, their place in the data, and the arrays to fill
     codec: _core.RowCodec,
     x: FloatsOrBytes,
     targets: npt.NDArray[np.float64],
