@@ -348,7 +348,7 @@ def test_a_change_behind_the_last_place_remembered_is_noticed(monkeypatch: pytes
         yield x[fifth:], rows.y[fifth:]
 
     model = SubsetForestClassifier(3, subset_size=200, oob_score=True, random_state=0, chunk_size=fifth)
-    changed = f"the values in rows {4 * fifth} to {len(rows.x) - 1} are not"
+    changed = f"the values in rows {4 * fifth} to {len(rows.x) - 1} differ"
     with pytest.raises(ChangedSourceError, match=changed):
         model.fit(open_dataset(batches))
 
