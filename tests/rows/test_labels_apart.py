@@ -185,7 +185,7 @@ def test_text_with_nul_on_the_command_line(tmp_path, capsys):
     assert run(["predict", model, source, "-o", str(output), "-q"]) == 0
     assert pq.read_table(output)["prediction"].to_pylist() == ["a", "a\0", "b"]
     assert run(["predict", model, source, "-o", str(tmp_path / "p.npy"), "-q"]) == 1
-    assert "do not fit an array in a .npy file" in capsys.readouterr().err
+    assert "A .npy file cannot hold these labels" in capsys.readouterr().err
 
 
 def test_lists_of_several_kinds():
