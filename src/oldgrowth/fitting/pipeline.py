@@ -147,11 +147,11 @@ def _begin(context: FitContext, planner: Planner, rows: TrainingRows, model: Mem
 
 def _sample(context: FitContext, planner: Planner, rows: TrainingRows, first_pass: FirstPass) -> Sampled:
     plan = replace(first_pass.plan, seed=planner.seed)
-    outlook = LimitCheck(planner, rows, first_pass.model.limits, first_pass.at_work)
+    limit_check = LimitCheck(planner, rows, first_pass.model.limits, first_pass.at_work)
     if first_pass.model.limits.memory_given:
-        rows.limit_labels(LabelLimit(first_pass.label_bytes, outlook.limit_for_labels))
+        rows.limit_labels(LabelLimit(first_pass.label_bytes, limit_check.limit_for_labels))
     with context.recorder.stage("sample", rows.n_rows, rows.nbytes) as progress:
-        return sample(rows, plan, context, progress, first_pass.candidate_bytes, outlook.look)
+        return sample(rows, plan, context, progress, first_pass.candidate_bytes, limit_check.check_so_far)
 
 
 def _prepare(context: FitContext, planner: Planner, sampled: Sampled, limits: Limits) -> Prepared:

@@ -27,10 +27,10 @@ from .sample_state import restore, state_of
 
 _STATE = "sample"
 _SAVE_EVERY_SECONDS = 5.0
-_LOOK_EVERY_CHUNKS = 64
+_CHECK_EVERY_CHUNKS = 64
 
 # Called with how many rows and classes there are at least, what is known of values, if there are weights.
-Look = Callable[[int, int, _core.Profile, bool], None]
+CheckSoFar = Callable[[int, int, _core.Profile, bool], None]
 
 
 def sample(
@@ -39,12 +39,12 @@ def sample(
     context: FitContext,
     progress: StageProgress,
     candidate_bytes: int = 2**62,
-    look: Look | None = None,
+    check: CheckSoFar | None = None,
 ) -> Sampled:
     """`plan` knows no more than what can be known before; its top sample is the largest there may be.
 
-    Candidates beyond `candidate_bytes` go to the workspace. `look` is told now and then what is certain
-    already.
+    Candidates beyond `candidate_bytes` go to the workspace. `check` is called from time to time with what is
+    known so far.
     """
     workspace, checkpoint = context.workspace, context.checkpoint
     candidates = None if rows.random_access else CandidateRows(rows.n_features, workspace, candidate_bytes)
@@ -56,8 +56,8 @@ def sample(
         for number, chunk in enumerate(_learning(learned, rows, plan, rows.n_rows, context.engine)):
             if learned.ids.knows:
                 learned.ids.finish()
-            if look is not None and (number & (number + 1) == 0 or number % _LOOK_EVERY_CHUNKS == 0):
-                _tell(look, learned)
+            if check is not None and (number & (number + 1) == 0 or number % _CHECK_EVERY_CHUNKS == 0):
+                _call(check, learned)
             progress.advance(chunk.rows)
             if checkpoint.active and time.monotonic() - saved_at > _SAVE_EVERY_SECONDS:
                 _save(learned, checkpoint, complete=False)
@@ -90,10 +90,10 @@ def _learning(
             yield chunk
 
 
-def _tell(look: Look, learned: Learned) -> None:
+def _call(check: CheckSoFar, learned: Learned) -> None:
     summary = learned.summary
     if summary.n_rows:
-        look(summary.n_rows, summary.n_classes, learned.profile, summary.weighted)
+        check(summary.n_rows, summary.n_classes, learned.profile, summary.weighted)
 
 
 def _save(learned: Learned, checkpoint: Checkpoint, complete: bool) -> None:

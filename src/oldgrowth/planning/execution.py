@@ -122,7 +122,7 @@ class LimitCheck:
         self._first_pass = first_pass  # bytes of chunks, of rows that are kept, and of slack
         self._reading = rows.reading_bytes
 
-    def look(self, n_rows: int, n_classes: int, profile: _core.Profile, weighted: bool) -> None:
+    def check_so_far(self, n_rows: int, n_classes: int, profile: _core.Profile, weighted: bool) -> None:
         """As `check`, for a first pass that has come so far."""
         widths = Widths.of(profile.widths(), profile.bytes, profile.codec_bytes)
         if not self._rows.random_access:  # reading may take more than the source could tell
