@@ -291,9 +291,30 @@ class SplitSearch {
     draw_threshold(lowest_, highest_);
     const auto last = static_cast<Code>(drawn_.last);
     lowest_ = last;
+    if constexpr (Stats::kClassification) {
+      if (2 * stats_.bins_per_code() > kBinsPerRow * n) {
+        sides_from_rows(n, last);
+        return;
+      }
+    }
     count_and_scan(
         n, 2, [&](std::size_t i) { return static_cast<std::size_t>(code(keys_[i]) > last); },
         [&](std::size_t i) { return payload(keys_[i]); });
+  }
+
+  void sides_from_rows(std::size_t n, Code last) {
+    const auto end = keys_.begin() + static_cast<std::ptrdiff_t>(n);
+    const auto is_left = [&](const Key key) { return code(key) <= last; };
+    const auto rows = static_cast<std::uint32_t>(std::count_if(keys_.begin(), end, is_left));
+    if (rows == 0 || rows == n || !wanted(last, last + std::size_t{1})) return;
+    for (int side = 0; side <= (n_missing_ > 0); ++side) {
+      start(side == 1);
+      for (std::size_t i = 0; i < n; ++i)
+        if (is_left(keys_[i])) stats_.add_left(payload(keys_[i]));
+      stats_.sum_left();
+      n_left_ += rows;
+      consider(last, static_cast<Code>(last + 1));
+    }
   }
 
   // Whether the boundary between two codes is to be scored: any, or the one at the random threshold.

@@ -54,8 +54,8 @@ def test_a_source_that_changes_unnoticed_by_its_files_is_refused(change: str) ->
         else:
             data._x, data.targets = data._x[:-1], data.targets[:-1]
         said = {
-            "value": "the values in rows 0 to 99 are not",
-            "label": "the labels or weights in rows 0 to 99 are not",
+            "value": "the values in rows 0 to 99 differ from those of the first pass",
+            "label": "the labels or weights in rows 0 to 99 differ from those of the first pass",
             "fewer rows": "the second pass read 1,999 rows, the first 2,000",
         }
         with pytest.raises(ChangedSourceError, match=said[change]):

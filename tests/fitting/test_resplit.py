@@ -87,5 +87,5 @@ def test_one_seed_one_forest_and_a_report_that_tells() -> None:
     ]
     assert len({forest.forest_.digest() for forest in forests}) == 1
     report = forests[0].fit_report_
-    assert report.buckets_split > 0 and "split again for being too large" in str(report)
+    assert report.buckets_split > 0 and "split again because they were too large" in str(report)
     assert report.bucket_rows["100%"] <= 100

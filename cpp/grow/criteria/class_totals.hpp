@@ -27,46 +27,70 @@ class ClassTotals {
   using Sum = std::conditional_t<counts, std::int64_t, double>;
 
   explicit ClassTotals(std::uint32_t n_classes)
-      : counted_(counts ? n_classes : 0), total_(n_classes), left_(n_classes) {}
+      : many_(n_classes > kMany), counted_(counts ? n_classes : 0), total_(n_classes), left_(n_classes) {}
 
   void use(const Targets& targets) { targets_ = &targets; }
   std::size_t bins_per_code() const { return total_.size(); }
 
   void clear() {
-    std::fill(counted_.begin(), counted_.end(), 0);
-    if constexpr (!counts) std::fill(total_.begin(), total_.end(), 0.0);
+    if (many_) {
+      for (const std::uint32_t k : touched_) {
+        if constexpr (counts) counted_[k] = 0;
+        total_[k] = left_[k] = 0;
+      }
+      touched_.clear();
+    } else {
+      std::fill(counted_.begin(), counted_.end(), 0);
+      if constexpr (!counts) std::fill(total_.begin(), total_.end(), 0.0);
+    }
     weight_ = 0;
     whole_ = true;
   }
   void add(std::uint32_t payload) {
+    const std::uint32_t k = class_of(payload);
     if constexpr (counts) {
-      counted_[class_of(payload)] += (1ULL << 32) | (payload & kWeightMask);
+      if (many_ && counted_[k] == 0) touched_.push_back(k);
+      counted_[k] += (1ULL << 32) | (payload & kWeightMask);
     } else {
       const double w = weight_of(payload);
-      total_[class_of(payload)] += w;
+      if (many_ && total_[k] == 0) touched_.push_back(k);
+      total_[k] += w;
       weight_ += w;
       whole_ = whole_ && w == std::floor(w);
     }
   }
   void close() {
     present_.clear();
-    if constexpr (counts)
-      for (std::size_t k = 0; k < counted_.size(); ++k) weight_ += total_[k] = sum_of(counted_[k]);
-    for (std::uint32_t k = 0; k < total_.size(); ++k)
-      if (total_[k] > 0) present_.push_back(k);
+    if (many_) {
+      std::sort(touched_.begin(), touched_.end());  // sums over the classes have a fixed order
+      touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+      for (const std::uint32_t k : touched_) close_class(k);
+    } else {
+      for (std::uint32_t k = 0; k < total_.size(); ++k) close_class(k);
+    }
   }
   bool pure() const { return present_.size() <= 1; }
   double weight() const { return static_cast<double>(weight_); }
   double left_weight() const { return static_cast<double>(left_weight_); }
 
   void all_right() {
-    std::fill(left_.begin(), left_.end(), Sum{0});
+    if (many_)
+      for (const std::uint32_t k : present_) left_[k] = 0;
+    else
+      std::fill(left_.begin(), left_.end(), Sum{0});
     left_weight_ = 0;
   }
   void move(std::uint32_t payload) { move_class(class_of(payload), weight_of(payload)); }
   void move(const Bin* bins) {
     left_weight_ = 0;
     for (std::size_t k = 0; k < total_.size(); ++k) left_weight_ += left_[k] += sum_of(bins[k]);
+  }
+
+  // The same row by row, for nodes with fewer rows than there are classes: first all rows, then the sums.
+  void add_left(std::uint32_t payload) { left_[class_of(payload)] += weight_of(payload); }
+  void sum_left() {
+    left_weight_ = 0;
+    for (const std::uint32_t k : present_) left_weight_ += left_[k];
   }
 
   void fill(Bin* bins, std::uint32_t payload) const {
@@ -113,6 +137,10 @@ class ClassTotals {
     else
       return targets_->weights[payload];
   }
+  void close_class(std::uint32_t k) {
+    if constexpr (counts) weight_ += total_[k] = sum_of(counted_[k]);
+    if (total_[k] > 0) present_.push_back(k);
+  }
   void move_class(std::uint32_t k, Sum w) {
     left_[k] += w;
     left_weight_ += w;
@@ -120,7 +148,11 @@ class ClassTotals {
   static double sum_of(const WeightedBin& bin) { return bin.weight; }
   static std::int64_t sum_of(std::uint64_t bin) { return static_cast<std::uint32_t>(bin); }
 
+  static constexpr std::uint32_t kMany = 512;  // classes, of which most nodes have few
+
   const Targets* targets_ = nullptr;
+  bool many_;  // sums of classes outside of `touched_` are zero
+  std::vector<std::uint32_t> touched_;
   std::vector<std::uint64_t> counted_;  // of the node: rows << 32 | weight, by class
   std::vector<Sum> total_, left_;
   std::vector<std::uint32_t> present_;  // the classes of this node

@@ -50,11 +50,13 @@ class GiniStats : public ClassTotals<counts> {
   void move(const Bin* bins) {
     left_weight_ = left_squares_ = right_squares_ = 0;
     for (std::size_t k = 0; k < total_.size(); ++k) {
-      const Sum l = left_[k] += this->sum_of(bins[k]), r = total_[k] - l;
-      left_weight_ += l;
-      left_squares_ += l * l;
-      right_squares_ += r * r;
+      left_[k] += this->sum_of(bins[k]);
+      add_class(k);
     }
+  }
+  void sum_left() {
+    left_weight_ = left_squares_ = right_squares_ = 0;
+    for (const std::uint32_t k : present_) add_class(k);
   }
 
   double score() const {
@@ -92,6 +94,13 @@ class GiniStats : public ClassTotals<counts> {
   const CountedNode* counted_node() const { return fits_vectors_ ? &node_ : nullptr; }
 
  private:
+  void add_class(std::size_t k) {
+    const Sum l = left_[k], r = total_[k] - l;
+    left_weight_ += l;
+    left_squares_ += l * l;
+    right_squares_ += r * r;
+  }
+
   using Base::left_, Base::left_weight_, Base::present_, Base::total_, Base::weight_, Base::whole_;
 
   void close_node() {

@@ -25,7 +25,6 @@ from .memory_model import (
     MOST_CODES,
     SMALLEST_CHUNK,
     SMALLEST_GROUP,
-    WRITE_BUFFERS,
     MemoryModel,
     Sizes,
     Widths,
@@ -218,7 +217,7 @@ def choose_execution(model: MemoryModel, peak: int) -> ExecutionPlan:
     tops_per_round = _tops_per_round(plan, sizes, limits)
     chunk_rows = max(chunk, min(plan.chunk_size, room // 8 // max(1, model.chunks(1, tops_per_round))))
     reading = max(sizes.reading, peak - resident_memory() - model.profile)
-    group_room = room - reading - model.chunks(chunk_rows, tops_per_round) - WRITE_BUFFERS
+    group_room = room - reading - model.chunks(chunk_rows, tops_per_round) - model.write_buffers
     group_bytes = min(_LARGEST_GROUP, max(SMALLEST_GROUP, group_room))
     useful_bytes = max(_USUAL_GROUP, _RUN_BYTES * (sizes.n_rows // plan.bucket_size))
     most_rows = min(sizes.n_rows, group_bytes // model.group_row(tops_per_round), useful_bytes // sizes.row)

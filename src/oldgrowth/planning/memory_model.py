@@ -199,7 +199,12 @@ class MemoryModel:
 
     def distributing(self, chunk_rows: int, group_rows: int, tops: int) -> int:
         groups = max(SMALLEST_GROUP, group_rows * self.group_row(tops))
-        return self.sizes.reading + self.chunks(chunk_rows, tops) + groups + WRITE_BUFFERS
+        return self.sizes.reading + self.chunks(chunk_rows, tops) + groups + self.write_buffers
+
+    @property
+    def write_buffers(self) -> int:
+        """What waits to be written: never more than all rows."""
+        return min(WRITE_BUFFERS, 2 * self.sizes.n_rows * self.sizes.row)
 
     # Trees that are grown.
 
@@ -296,7 +301,7 @@ class MemoryModel:
     # Votes out of bag.
 
     def scoring(self, rows_at_a_time: int) -> int:
-        """ExecutionPlan are made of so many rows at a time; a metric and the caller get those of all."""
+        """Means are computed for so many rows at a time; a metric and the caller get those of all rows."""
         sizes = self.sizes
         if not sizes.oob:
             return 0
