@@ -50,6 +50,14 @@ def test_a_limit_on_addresses(what: str) -> None:
     assert "ulimit -v)" in said and "n_jobs" in said
 
 
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
+@pytest.mark.parametrize("spare", [2, 20, 60])
+def test_too_few_addresses_are_refused_before_work_begins(spare: int) -> None:
+    code = LIMITED.format(tests=str(Path(__file__).parents[1]), what="fit", spare=spare * 2**20)
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "of its addresses are left" in found.stdout, found.stdout + found.stderr
+
+
 def allow_threads(monkeypatch: pytest.MonkeyPatch, most: int, name: str = "") -> None:
     """Of the threads of this name."""
     real, started = threading.Thread.start, []

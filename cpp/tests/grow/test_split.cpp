@@ -85,6 +85,19 @@ double best_decrease(const TestRows& rows, const std::vector<double>& w, Impurit
   return best;
 }
 
+double decrease_at(const TestRows& rows, const std::vector<double>& w, ImpurityOf impurity, std::size_t f, float cut,
+                   bool missing_left) {
+  std::vector<bool> left(rows.n), right(rows.n);
+  for (std::size_t i = 0; i < rows.n; ++i) {
+    const float v = rows.x[i * rows.d + f];
+    left[i] = std::isnan(v) ? missing_left : v <= cut;
+    right[i] = !left[i];
+  }
+  return impurity_times_weight(impurity, rows.targets, w, std::vector<bool>(rows.n, true)) -
+         impurity_times_weight(impurity, rows.targets, w, left) -
+         impurity_times_weight(impurity, rows.targets, w, right);
+}
+
 double whole_impurity(const TestRows& rows, const std::vector<double>& w, ImpurityOf impurity) {
   return impurity_times_weight(impurity, rows.targets, w, std::vector<bool>(rows.n, true));
 }
@@ -117,11 +130,21 @@ void equals_brute_force(ImpurityOf impurity, std::uint32_t n_classes, bool whole
   Stats stats(n_classes);
   stats.use(targets);
   SplitSearch<Code, Stats> search(stats, {min_leaf, 0, 0, 1});
-  stats.clear();
-  for (const auto entry : entries) stats.add(static_cast<std::uint32_t>(entry & kMissing<Code>));
-  stats.close();
+  const auto look_at = [&](std::size_t rows_here) {
+    stats.clear();
+    for (std::size_t i = 0; i < rows_here; ++i) stats.add(static_cast<std::uint32_t>(entries[i] & kMissing<Code>));
+    stats.close();
+  };
+  look_at(n / 2);  // another node before this one leaves nothing behind
+  Split<Code> other;
+  search.search(block, 0, entries.data(), n / 2, -1, other);
+  look_at(n);
   for (std::uint32_t f = 0; f < 4; ++f) {
-    Split<Code> best;
+    Split<Code> drawn, best;
+    if (search.search(block, f, entries.data(), n, 0.37, drawn) && drawn.found()) {
+      const double there = decrease_at(rows, w, impurity, f, drawn.drawn, drawn.missing_left);
+      CHECK(std::abs(drawn.decrease - there) <= 1e-9 * (1 + whole_impurity(rows, w, impurity)));
+    }
     const bool varies = search.search(block, f, entries.data(), n, -1, best);
     const double expected = best_decrease(rows, w, impurity, f, min_leaf);
     CHECK(best.found() == (expected >= 0));
@@ -147,7 +170,7 @@ int main() {
     for_each_criterion([&]<class C>(Criterion, C) {
       using Whole = typename C::template Stats<true>;
       using Any = typename C::template Stats<false>;
-      for (const std::uint32_t classes : kForClasses<C> ? std::vector{2U, 5U, 8U, 11U} : std::vector{0U}) {
+      for (const std::uint32_t classes : kForClasses<C> ? std::vector{2U, 5U, 8U, 11U, 600U} : std::vector{0U}) {
         equals_brute_force<Whole, std::uint16_t>(Impurity<C>::of, classes, true, seed);
         if (seed % 3 == 0) equals_brute_force<Whole, std::uint32_t>(Impurity<C>::of, classes, true, seed);
         if (seed % 4 < 2)

@@ -248,7 +248,7 @@ class Dataset(ABC):
             raise ParameterError("features", features, "a list of at least one column name")
         self._check_names(features)
         if (twice := first_twice(features)) is not None:
-            raise DuplicateColumnError(twice, self._where, "is named twice in features")
+            raise DuplicateColumnError(twice, self._where, selected=True)
         chosen = copy.copy(self)
         chosen._use_features(tuple(features))
         chosen.feature_names = tuple(features)

@@ -52,7 +52,7 @@ class CallableDataset(Dataset):
         if features is not None and (isinstance(features, str) or len(features) != self.n_features):
             raise ParameterError("features", features, f"{self.n_features} names, one for each column of X")
         if features is not None and (twice := first_twice(features)) is not None:
-            raise DuplicateColumnError(twice, "the callable", "is named twice in features")
+            raise DuplicateColumnError(twice, "the callable", selected=True)
         self._places = {name: i for i, name in enumerate(self.feature_names or ())}
         self._columns: npt.NDArray[np.intp] | None = None
         self._begin = _checksum(self._first)

@@ -106,7 +106,7 @@ def check_columns(schema: pa.Schema, columns: Columns, where: str) -> None:
         raise SameRoleError(columns.target, where, "is both target and weight")
     check_known(schema, columns.used, where)
     if (twice := first_twice(columns.features)) is not None:
-        raise DuplicateColumnError(twice, where, "is named twice in features")
+        raise DuplicateColumnError(twice, where, selected=True)
     for name in columns.features:
         if name in (columns.target, columns.weight):
             raise SameRoleError(name, where, "is a feature, and also target or weight")

@@ -186,7 +186,7 @@ class MatrixDataset(Dataset):
             self.feature_names = tuple(features)
             self._places = dict(zip(features, left, strict=True))
             if len(self._places) != len(left):
-                raise DuplicateColumnError(first_twice(features), self._x.where, "is named twice in features")
+                raise DuplicateColumnError(first_twice(features), self._x.where, selected=True)
         elif features is not None:
             if not all(isinstance(i, (int, np.integer)) and -width <= i < width for i in features):
                 raise ParameterError(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from ..messages.surface import Say, difference, listed
+from ..messages.surface import Say, difference, listed, name_in
 from ..messages.text import capitalized, human_bytes, size_setting
 from .base import DataError
 
@@ -71,12 +71,17 @@ class NamelessColumnsError(DataError):
 class DuplicateColumnError(DataError):
     """Two columns have the same name, or a column is selected twice."""
 
-    def __init__(self, column: object, where: str, what: str = "occurs more than once") -> None:
-        super().__init__(
-            lambda say: (
-                f"Column {column!r} of {where} {what}: rename it, or exclude it with {say('features')}."
+    def __init__(self, column: object, where: str, selected: bool = False) -> None:
+        def message(say: Say) -> str:
+            if selected:
+                twice = f"is named twice in {name_in(say, 'features')}"
+                return f"Column {column!r} of {where} {twice}: name it once."
+            return (
+                f"Column {column!r} of {where} occurs more than once: rename it, or exclude it with "
+                f"{say('features')}."
             )
-        )
+
+        super().__init__(message)
 
 
 class SameRoleError(DataError):

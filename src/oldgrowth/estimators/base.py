@@ -40,7 +40,7 @@ from ..rows.streamed_rows import StreamedRows
 from ..rows.training_rows import TrainingRows
 from ..system.limits import limits_of, nearest_existing
 from ..system.memory import check_memory_limit, memory_limit_of
-from ..system.resource_limits import clear_about_limits
+from ..system.resource_limits import check_address_space, clear_about_limits
 from .atomic_fit import whole_or_not_at_all
 from .disk_estimate import DiskEstimating
 from .exportable import Exportable
@@ -221,6 +221,7 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
         self._check_use()
         dataset = columns_for(dataset, self.n_features_in_, self._names())
         jobs = jobs_of(self.n_jobs)
+        check_address_space(jobs)
         limit = memory_limit_of(self.memory_limit)
         plan = plan_batches(self.forest_, limit, jobs, needs.with_reading(dataset))
         return BatchPredictor(kernel, plan).of_dataset(dataset)
@@ -276,6 +277,7 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
     def _fit_rows(self, rows: TrainingRows, callback: Callback | None) -> Fitted:
         given = self.get_params()
         params = checked(self._parameters, given)
+        check_address_space(jobs_of(self.n_jobs))
         planner = Planner(params, self._random_thresholds, self._classification, that_change_the_model(given))
         scorer = OobScorer(lambda: rows.classes, self.oob_score, keep=rows.random_access)
         observers = Observers(params["verbose"], callback)

@@ -190,7 +190,7 @@ class Workspace:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             return SpillFullError(self.path, wanted, self.used(), self.free())
         if not self.path.is_dir():
-            return SpillDirectoryError(f"{self.path} was removed while the fit used it.")
+            return SpillDirectoryError(f"{self.path} was removed while the fit used it: fit again.")
         return SpillDirectoryError(f"{path} could not be written: {error.strerror}.")
 
     def damaged(self, path: Path, offset: int, wrong: str) -> Exception:

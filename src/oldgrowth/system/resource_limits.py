@@ -10,6 +10,7 @@ import re
 import threading
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
@@ -21,6 +22,9 @@ try:
     import resource
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
+
+# Address space without which libraries fail in ways that nobody can catch: for buffers, and for each thread.
+_LEAST_ADDRESSES, _ADDRESSES_OF_THREAD = 64 * 2**20, 16 * 2**20
 
 # The messages of Python, Arrow and polars.
 _NO_THREAD = re.compile(r"start new thread|launch worker thread|spawn \w*\s*thread", re.IGNORECASE)
@@ -52,6 +56,25 @@ def clear_about_limits(method: _Method) -> _Method:
             return method(*args, **options)
 
     return cast(_Method, wrapped)
+
+
+def check_address_space(n_jobs: int) -> None:
+    """Refuse to start work under a limit on addresses (ulimit -v) that leaves too little for so many threads.
+
+    When it is used up, libraries and the C runtime may end the process instead of reporting an error.
+    """
+    if resource is None or (limit := resource.getrlimit(resource.RLIMIT_AS)[0]) == resource.RLIM_INFINITY:
+        return
+    try:
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except (OSError, ValueError):  # another system than Linux
+        return
+    needed = _LEAST_ADDRESSES + n_jobs * _ADDRESSES_OF_THREAD
+    if limit - used < needed:
+        left = (
+            f"{human_bytes(max(0, limit - used))} of its addresses are left, {human_bytes(needed)} are needed"
+        )
+        raise OutOfMemoryError(left, human_bytes(resident_memory()), human_bytes(limit))
 
 
 def limit_error(error: BaseException) -> OldgrowthError | None:
