@@ -29,7 +29,7 @@ test-python: $(VENV)/.installed-dev
 
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest --numprocesses auto -m slow
-	$(BIN)/python -m pytest --numprocesses auto --on-disk tests/estimators/test_estimators.py tests/estimators/test_compare_sklearn.py
+	$(BIN)/python -m pytest --numprocesses auto --on-disk tests/estimators/test_estimators.py tests/estimators/test_weights.py tests/estimators/test_compare_sklearn.py
 
 # The extension under the address sanitizer: predictions of every kind of forest with evictions forced, files that change.
 ASAN_LIBRARIES = $(foreach name,asan ubsan stdc++,$(shell $(CXX) -print-file-name=lib$(name).so))
