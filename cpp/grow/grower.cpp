@@ -178,6 +178,11 @@ class TreeGrower {
     stats_.clear();
     for (std::size_t i = frame.begin; i < frame.end; ++i)
       stats_.add(static_cast<std::uint32_t>(level.entries[i] & kMissing<Code>));
+    if constexpr (Stats::kClassification) {
+      if (stats_.sparse(n))
+        for (std::size_t i = frame.begin; i < frame.end; ++i)
+          stats_.touch(static_cast<std::uint32_t>(level.entries[i] & kMissing<Code>));
+    }
     stats_.close();
     if (n < rules_.min_samples_split || n < 2 * rules_.min_samples_leaf ||
         stats_.weight() < 2 * rules_.min_weight_leaf || frame.depth >= rules_.max_depth ||

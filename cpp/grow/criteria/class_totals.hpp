@@ -33,51 +33,58 @@ class ClassTotals {
   std::size_t bins_per_code() const { return total_.size(); }
 
   void clear() {
-    if (many_) {
-      for (const std::uint32_t k : touched_) {
-        if constexpr (counts) counted_[k] = 0;
-        total_[k] = left_[k] = 0;
-      }
-      touched_.clear();
-    } else {
-      std::fill(counted_.begin(), counted_.end(), 0);
-      if constexpr (!counts) std::fill(total_.begin(), total_.end(), 0.0);
+    for (const std::uint32_t k : touched_) {
+      if constexpr (counts) counted_[k] = 0;
+      total_[k] = left_[k] = 0;
     }
+    if (touched_.empty()) {
+      std::fill(counted_.begin(), counted_.end(), 0);
+      if (!counts || many_) std::fill(total_.begin(), total_.end(), Sum{0});
+      if (many_) std::fill(left_.begin(), left_.end(), Sum{0});
+    }
+    touched_.clear();
     weight_ = 0;
     whole_ = true;
   }
   void add(std::uint32_t payload) {
-    const std::uint32_t k = class_of(payload);
     if constexpr (counts) {
-      if (many_ && counted_[k] == 0) touched_.push_back(k);
-      counted_[k] += (1ULL << 32) | (payload & kWeightMask);
+      counted_[class_of(payload)] += (1ULL << 32) | (payload & kWeightMask);
     } else {
       const double w = weight_of(payload);
-      if (many_ && total_[k] == 0) touched_.push_back(k);
-      total_[k] += w;
+      total_[class_of(payload)] += w;
       weight_ += w;
       whole_ = whole_ && w == std::floor(w);
     }
   }
+  // A node of few rows, of many classes: its rows are touched after they were added, and the other classes are
+  // never looked at.
+  bool sparse(std::size_t rows) const { return many_ && rows < total_.size(); }
+  void touch(std::uint32_t payload) { touched_.push_back(class_of(payload)); }
   void close() {
     present_.clear();
-    if (many_) {
+    if (!touched_.empty()) {
       std::sort(touched_.begin(), touched_.end());  // sums over the classes have a fixed order
       touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
-      for (const std::uint32_t k : touched_) close_class(k);
-    } else {
-      for (std::uint32_t k = 0; k < total_.size(); ++k) close_class(k);
+      for (const std::uint32_t k : touched_) {
+        if constexpr (counts) weight_ += total_[k] = sum_of(counted_[k]);
+        if (total_[k] > 0) present_.push_back(k);
+      }
+      return;
     }
+    if constexpr (counts)
+      for (std::size_t k = 0; k < counted_.size(); ++k) weight_ += total_[k] = sum_of(counted_[k]);
+    for (std::uint32_t k = 0; k < total_.size(); ++k)
+      if (total_[k] > 0) present_.push_back(k);
   }
   bool pure() const { return present_.size() <= 1; }
   double weight() const { return static_cast<double>(weight_); }
   double left_weight() const { return static_cast<double>(left_weight_); }
 
   void all_right() {
-    if (many_)
-      for (const std::uint32_t k : present_) left_[k] = 0;
-    else
+    if (touched_.empty())
       std::fill(left_.begin(), left_.end(), Sum{0});
+    else
+      for (const std::uint32_t k : present_) left_[k] = 0;
     left_weight_ = 0;
   }
   void move(std::uint32_t payload) { move_class(class_of(payload), weight_of(payload)); }
@@ -137,10 +144,6 @@ class ClassTotals {
     else
       return targets_->weights[payload];
   }
-  void close_class(std::uint32_t k) {
-    if constexpr (counts) weight_ += total_[k] = sum_of(counted_[k]);
-    if (total_[k] > 0) present_.push_back(k);
-  }
   void move_class(std::uint32_t k, Sum w) {
     left_[k] += w;
     left_weight_ += w;
@@ -151,8 +154,8 @@ class ClassTotals {
   static constexpr std::uint32_t kMany = 512;  // classes, of which most nodes have few
 
   const Targets* targets_ = nullptr;
-  bool many_;  // sums of classes outside of `touched_` are zero
-  std::vector<std::uint32_t> touched_;
+  bool many_;
+  std::vector<std::uint32_t> touched_;  // the classes of a node of few rows, outside of which all sums are zero
   std::vector<std::uint64_t> counted_;  // of the node: rows << 32 | weight, by class
   std::vector<Sum> total_, left_;
   std::vector<std::uint32_t> present_;  // the classes of this node

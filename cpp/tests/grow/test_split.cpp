@@ -133,6 +133,11 @@ void equals_brute_force(ImpurityOf impurity, std::uint32_t n_classes, bool whole
   const auto look_at = [&](std::size_t rows_here) {
     stats.clear();
     for (std::size_t i = 0; i < rows_here; ++i) stats.add(static_cast<std::uint32_t>(entries[i] & kMissing<Code>));
+    if constexpr (Stats::kClassification) {
+      if (stats.sparse(rows_here))
+        for (std::size_t i = 0; i < rows_here; ++i)
+          stats.touch(static_cast<std::uint32_t>(entries[i] & kMissing<Code>));
+    }
     stats.close();
   };
   look_at(n / 2);  // another node before this one leaves nothing behind
