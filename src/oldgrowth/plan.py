@@ -98,7 +98,7 @@ class Plan:
         return min(n_rows, max(self.bucket_size, self.min_samples_split, 2 * leaf))
 
     def most_leaves(self, rows: int, buckets: int = 1) -> int:
-        """Leaves that a tree on so many rows can have; each of its buckets has at least one."""
+        """The most leaves of a tree on `rows` rows; each of its buckets has at least one."""
         drawn = 1 - math.exp(-self.sample_mean) if self.bootstrap else 1.0
         leaves = math.ceil(rows * drawn / self.min_samples_leaf)
         if self.max_depth is not None:

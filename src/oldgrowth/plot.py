@@ -23,7 +23,7 @@ from .reporting.report import KEPT_BUCKETS, quantiles_of_buckets
 
 _LEAF, _OVER, _BAR = "#3f8f55", "#d9822b", "#3f7f93"
 _INK, _FAINT, _LINE = "#222222", "#666666", "#b5b5b5"
-# Up to so many buckets there is room for the number of rows below each, and for the split of each node.
+# The most buckets for which rows below each, and the split of each node, have room.
 _NUMBERED, _EXPLAINED = 16, 8
 _WIDEST = 34.0  # diameter of the largest circle, in points
 _INKED = 0.04  # share of the axes that circles may cover even if they overlap
@@ -195,7 +195,7 @@ def confusion(forest: Any, X: Any, y: Any = None, normalize: bool = True, ax: An
 
 
 def _axes(ax: Any, size: tuple[float, float]) -> Any:
-    """The given axes, or those of a new figure of so many inches."""
+    """The given axes, or those of a new figure of this size in inches."""
     try:
         from matplotlib import pyplot
     except ImportError as error:

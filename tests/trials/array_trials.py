@@ -277,7 +277,7 @@ TRIALS = [
     used("score a dataset and weights", lambda m: m.score(dataset(), None, Y), "sample_weight"),
     used("score a dataset without a target", lambda m: m.score(open_dataset(X)), "target"),
     used(
-        "voting that there is not",
+        "unknown voting",
         lambda m: m.set_params(voting="banana").predict(X),
         "voting must be one of 'soft', 'hard'; got 'banana'",
         error=errors.ParameterError,

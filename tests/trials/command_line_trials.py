@@ -160,9 +160,9 @@ TRIALS = [
     fit("fit, Excel", "u.xlsx", *FIT, code=1, words=("Excel", "CSV"), u_xlsx=b"PK\x03\x04"),
     fit("fit, zip", "u.zip", *FIT, code=1, words=("zip", "unpack"), u_zip=b"PK\x03\x04"),
     fit("fit, an unknown ending", "u.xyz", *FIT, code=1, words=("--format",), u_xyz="a,y\n1,2\n"),
-    fit("fit, a format that there is not", "t.csv", *FIT, "--format", "klingon", code=2, words=("--format",)),
+    fit("fit, an unknown format", "t.csv", *FIT, "--format", "klingon", code=2, words=("--format",)),
     fit(
-        "fit, an encoding that there is not",
+        "fit, an unknown encoding",
         "t.csv",
         *FIT,
         "--encoding",
@@ -172,7 +172,7 @@ TRIALS = [
     ),
     fit("fit, a delimiter too long", "t.csv", *FIT, "--delimiter", ";;", code=2, words=("--delimiter",)),
     fit("fit, a decimal mark that is none", "t.csv", *FIT, "--decimal", "x", code=2, words=("--decimal",)),
-    fit("fit, a type that there is not", "t.csv", *FIT, "--type", "y=klingon", code=2, words=("--type",)),
+    fit("fit, an unknown type", "t.csv", *FIT, "--type", "y=klingon", code=2, words=("--type",)),
     fit(
         "fit, a type without a name", "t.csv", *FIT, "--type", "string", code=2, words=("--type", "NAME=TYPE")
     ),

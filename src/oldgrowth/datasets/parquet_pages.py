@@ -28,7 +28,7 @@ def column_bytes(source: pa.NativeFile, group: pq.RowGroupMetaData) -> list[int]
 
 
 def unknown_column_bytes(total: int) -> int:
-    """Memory for a column that has so many bytes in a row group, of which nothing else is known."""
+    """Memory for a column of which only its size in a row group is known."""
     return min(2 * total, 3 * PAGE_BYTES)
 
 

@@ -76,7 +76,7 @@ def write_scene(directory: Path, size: int, seed: int) -> None:
 
 
 def strips(shape: tuple[int, int], pixels: int) -> Iterator[tuple[int, int]]:
-    """First line, and the line after the last, of strips of about so many pixels."""
+    """First line, and the line after the last, of strips of about this number of pixels."""
     height, width = shape
     step = max(1, pixels // width)
     return ((first, min(first + step, height)) for first in range(0, height, step))

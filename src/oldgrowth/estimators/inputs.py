@@ -148,7 +148,7 @@ def _check_weights(sample_weight: Any, n_rows: int) -> None:
 
 
 def row_weights(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | None:
-    """The checked weights of so many rows; None if there are none."""
+    """The checked weights of `n_rows` rows; None if there are none."""
     if sample_weight is None:
         return None
     _check_weights(sample_weight, n_rows)

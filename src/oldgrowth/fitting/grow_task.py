@@ -76,7 +76,7 @@ def class_totals(task: Task, plan: Plan, site: Site) -> list[npt.NDArray[np.floa
 
 
 def _parts(trees: list[BottomTree], votes: Iterable[Votes], most_bytes: int) -> Iterator[Grown]:
-    """Results with at most so many bytes of votes each, the trees in the last."""
+    """Results with at most `most_bytes` bytes of votes each, the trees in the last."""
     yield Grown()
     waiting: list[Votes] = []
     n_bytes = 0
@@ -90,7 +90,7 @@ def _parts(trees: list[BottomTree], votes: Iterable[Votes], most_bytes: int) -> 
 
 
 def _taken_out(votes: list[Votes]) -> tuple[Votes, ...]:
-    """All of a list, which is empty then: a generator that waits must not hold what it has yielded."""
+    """Empty a list and return its items: a suspended generator must not hold what it has yielded."""
     taken = tuple(votes)
     votes.clear()
     return taken

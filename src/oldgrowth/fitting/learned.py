@@ -40,7 +40,7 @@ class Learned:
         self._row_bytes = 4 * rows.n_features, 8 + 8 * rows.weighted  # that checksums see
 
     def add(self, chunk: Chunk, end: Place, plan: Plan, n_tops: int, of: int | None, engine: Engine) -> None:
-        """Learn from a chunk, behind which is `end`. It may have rows of the samples of so many top trees,
+        """Learn from a chunk, behind which is `end`. It may have rows of the samples of `n_tops` top trees,
         drawn from `of` rows in all, if their number is known."""
         edges = np.linspace(0, self.n_features, plan.n_jobs + 1).astype(int).tolist()
         work = [engine.submit(self.profile.add, chunk.x, a, b) for a, b in pairwise(edges) if a < b]

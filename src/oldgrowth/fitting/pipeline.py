@@ -133,7 +133,7 @@ def _live(limits: Limits, n_jobs: int, observers: Observers, keep_checkpoint: bo
 
 
 def _begin(context: FitContext, planner: Planner, rows: TrainingRows, model: MemoryModel) -> Planner:
-    """Begin anew or resume; with the seed that the fit began with."""
+    """Start again or resume; with the seed that the fit began with."""
     workspace, recorder, checkpoint = context.workspace, context.recorder, context.checkpoint
     begun = checkpoint.begin(
         planner.identity() | {"data": rows.fingerprint() if workspace.persistent else {}}

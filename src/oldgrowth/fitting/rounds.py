@@ -188,7 +188,7 @@ def _saved_progress(values: dict[str, Any], prepared: Prepared) -> tuple[Reached
     if len(classes) > plan.n_classes or rows != place.row or place.row > sampled.summary.n_rows:
         raise ValueError("another number of rows")
     if complete and place != sampled.end:
-        raise ValueError("another end")
+        raise ValueError("another last row")
     return Reached(place, tuple(classes)), sizes, complete
 
 

@@ -95,7 +95,7 @@ def _check_classes(summary: dict[str, Any], n_classes: int, n_rows: int) -> None
     if len(counts) > n_classes or not _whole(*counts) or sum(counts) != n_rows:
         raise ValueError("another number of rows of the classes")
     if any(not 0 <= int(code) < n_classes for code in summary["weight"]):
-        raise ValueError("the weight of a class that there is not")
+        raise ValueError("the weight of a class that does not exist")
 
 
 def _check_labels(labels: dict[str, Any]) -> int:

@@ -28,7 +28,7 @@ class Task:
     leaf: bool  # trees cannot split it
 
     def cut(self, most_trees: int) -> Iterator[Task]:
-        """The same in tasks of at most so many trees."""
+        """The same in tasks of at most `most_trees` trees."""
         for first in range(0, len(self.trees), most_trees):
             yield replace(self, trees=self.trees[first : first + most_trees])
 

@@ -94,7 +94,7 @@ class _Memory:
         return max(_FEWEST_ROWS, math.isqrt(self.batch * self.n_rows // self.row))
 
     def of(self, rows: int) -> int:
-        """The memory limit that batches of so many rows need."""
+        """The memory limit that batches of `rows` rows need."""
         batches = -(-self.n_rows // rows)
         taken = self.fixed + rows * self.row + batches * self.batch
         return math.ceil(taken / (1 - _SLACK_SHARE))

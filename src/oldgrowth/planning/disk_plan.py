@@ -53,7 +53,7 @@ class Sizes(Protocol):
 
 @dataclass(frozen=True)
 class DiskEstimate:
-    """About what a fit takes on disk at its most, and what there is."""
+    """The estimated peak of a fit on disk, and the free space."""
 
     needed: int  # bytes; 0 for a fit in memory
     free: int  # bytes
@@ -96,7 +96,7 @@ class DiskNeeds:
         )
 
     def at_most(self, tops: int) -> int:
-        """With the buckets of so many top trees on disk at once."""
+        """The peak with the buckets of this number of top trees on disk at once."""
         growing, assembling = tops * self.one_copy + self.log, self.log + self.forest
         return int(_ROUNDED_UP * (self.sampled + self.votes + max(growing, assembling)))
 
@@ -109,7 +109,7 @@ class DiskNeeds:
 
 
 def _tree_bytes(plan: Plan, rows: int, buckets: int) -> int:
-    """Of a tree on so many rows: two nodes for each leaf, and shares of the classes in mixed leaves."""
+    """Bytes of a tree on `rows` rows: two nodes a leaf, and class shares in mixed leaves."""
     leaves = plan.most_leaves(rows, buckets)
     if not plan.classification:
         return 2 * _NODE_BYTES * leaves

@@ -36,7 +36,7 @@ _LARGEST_GROUP = 512 * 2**20
 # Bytes of a bucket that are worth a read of their own, and of a group that are worth a write: longer groups
 # would only be written later, with nothing to read meanwhile.
 _RUN_BYTES = 256 * 2**10
-_READING_VARIES = 1.06  # what libraries take that read files is not known exactly: so much more will do
+_READING_VARIES = 1.06  # margin for libraries that read files, whose memory is not known exactly
 _USUAL_GROUP = 16 * 2**20
 # The results of each worker get the room beside the largest bucket divided by this.
 _RESULTS_SHARE = 8
@@ -90,7 +90,7 @@ class GrowingRoom:
         return max(FEWEST_VOTE_BYTES, self.result_bytes)
 
     def of_votes(self, rows: int) -> int:
-        """All votes on a bucket of so many rows."""
+        """All votes on a bucket with this number of rows."""
         return rows * self.model.sizes.vote_row if self.model.sizes.oob else 0
 
     def most_trees(self, rows: int, leaf: bool) -> int:
@@ -98,11 +98,11 @@ class GrowingRoom:
         return max(1, self.result_bytes // max(1, self._of_tree(rows, leaf)))
 
     def of_result(self, rows: int, trees: int, leaf: bool) -> int:
-        """What a task of so many trees returns at a time."""
+        """What a task with this number of trees returns at a time."""
         return trees * self._of_tree(rows, leaf) + min(self.of_votes(rows), self.vote_bytes)
 
     def of_bucket(self, rows: int, leaf: bool, trees_at_once: int = 1) -> int:
-        """A bucket while so many trees are grown on it."""
+        """A bucket while this number of trees is grown on it."""
         if leaf:
             return self.model.of_leaf(rows, self.most_keys)
         return self.model.of_bucket(rows, trees_at_once)
@@ -136,13 +136,13 @@ class LimitCheck:
             for n in self._numbers_of_rows(n_rows)
             for w in self._widths(widths, n)
         ]
-        # What needs least is certain; what needs most will do.
+        # The lowest is certainly needed; the highest is certainly enough.
         limits = [least_limit(model) for model in models]
         named = max(limits) if self._rows.random_access else int(max(limits) * _READING_VARIES)
         models[0].refuse_below(min(limits), named=named)
 
     def limit_for_labels(self, labels: int, taken: int, rows: int) -> int:
-        """The limit that will do if all further rows have labels of their own, too, as those so far."""
+        """A sufficient limit if each further row has a label of its own, as those so far."""
         n_rows = max(rows, self._rows.expected_rows or 0)
         n_classes = labels + n_rows - rows
         models = [
@@ -238,7 +238,7 @@ def with_rounds(execution: ExecutionPlan, model: MemoryModel, most_buckets: int)
 
 
 def refuse_large_bucket(model: MemoryModel, rows: int, in_memory: bool) -> None:
-    """Refuse what no limit could tell before: a bucket of so many rows that came out and cannot be split."""
+    """Refuse a bucket that cannot be split, if its `rows` rows do not fit in memory."""
     way = f"{rows:,} rows have to be in memory at once: by the rules for splits they cannot be parted."
     model.refuse_below(model.in_memory(bucket_rows=rows) if in_memory else model.least(rows), way)
 
@@ -311,7 +311,7 @@ def expected_disk(model: MemoryModel) -> DiskEstimate:
 
 
 def largest_model(plan: Plan, rows: TrainingRows, n_rows: int, limits: Limits) -> MemoryModel:
-    """Of so many rows before the first pass: values that all differ, and weights."""
+    """The most that `n_rows` rows can need: distinct values everywhere, and weights."""
     widths = Widths.widest(rows.n_features, n_rows)
     return memory_model_of(plan, Sizes.of(plan, rows, n_rows, widths, weighted=True), limits)
 

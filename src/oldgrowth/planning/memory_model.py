@@ -229,7 +229,7 @@ class MemoryModel:
         return min(rows, block_rows(self.sizes.row)) * (self.sizes.row + self._fields)
 
     def mixed_leaves(self, rows: int) -> int:
-        """Leaves of a tree on so many rows that may hold several classes; rows that are alike come beside."""
+        """Leaves of a tree on `rows` rows that can hold several classes, without identical rows."""
         plan = self.plan
         if not plan.limits_growth:
             return 0
@@ -238,7 +238,7 @@ class MemoryModel:
         return min(rows // smallest + 1, deepest)
 
     def of_bucket(self, rows: int, trees_at_once: int = 1) -> int:
-        """A bucket while so many trees are grown on it: read, made, grown on, asked for its votes."""
+        """A bucket while trees are grown on it: rows as read, rank codes, trees, and votes."""
         kind, plan = self._kind, self.plan
         held = _core.bucket_bytes(rows, kind)
         made = _core.making_bytes(rows, kind) + rows * self._fields + self._block(rows)
@@ -250,7 +250,7 @@ class MemoryModel:
         return held + max(made, trees_at_once * tree)
 
     def of_bottom_tree(self, rows: int) -> int:
-        """A tree that was grown on a bucket of so many rows."""
+        """A tree that was grown on a bucket of `rows` rows."""
         leaves = self.plan.most_leaves(rows)
         mixed = min(leaves, self.mixed_leaves(rows)) * self.plan.n_classes
         return _TREE_OBJECT + 8 * self.sizes.n_features + 2 * _NODE_BYTES * leaves + 4 * mixed
@@ -282,11 +282,11 @@ class MemoryModel:
     # What stays.
 
     def index(self, buckets: int) -> int:
-        """Of all trees, if the top trees have so many buckets together."""
+        """The index of all trees, if the top trees have `buckets` buckets in total."""
         return buckets * (_BUCKET_INDEX + self.plan.trees_per_top * _TREE_INDEX)
 
     def blocks(self, buckets: int, groups: int) -> int:
-        """Of top trees with so many buckets together, whose rows are on disk."""
+        """The index of blocks on disk, of top trees with `buckets` buckets in total."""
         return buckets * _BLOCK_INDEX * groups
 
     def expected_buckets(self) -> int:
@@ -301,7 +301,7 @@ class MemoryModel:
     # Votes out of bag.
 
     def scoring(self, rows_at_a_time: int) -> int:
-        """Means are computed for so many rows at a time; a metric and the caller get those of all rows."""
+        """Means are computed for `rows_at_a_time` rows; a metric and the caller get those of all rows."""
         sizes = self.sizes
         if not sizes.oob:
             return 0
@@ -317,7 +317,7 @@ class MemoryModel:
     # All together.
 
     def least(self, bucket_rows: int = 0) -> int:
-        """The lowest memory limit that would do, on disk, if a bucket has so many rows."""
+        """The lowest sufficient memory limit on disk, if a bucket has `bucket_rows` rows."""
         index = self.index(self.sizes.n_tops * self.expected_buckets())
         fewest = fewest_rows_of_means(self.sizes.n_rows)
         chunk = min(SMALLEST_CHUNK, self.plan.chunk_size)
@@ -334,8 +334,8 @@ class MemoryModel:
         return self.distributing(chunk_rows, 0, 1) + self.blocks(self.expected_buckets(), 1)
 
     def in_memory(self, workers: int = 1, bucket_rows: int = 0) -> int:
-        """The limit under which everything can stay in memory while so many workers are busy, if a bucket has
-        so many rows."""
+        """The limit under which everything can stay in memory while `workers` workers are busy, if a bucket
+        has `bucket_rows` rows."""
         plan, sizes = self.plan, self.sizes
         rows = self.rows_in_memory
         chunk = min(SMALLEST_CHUNK, plan.chunk_size)
@@ -350,7 +350,7 @@ class MemoryModel:
         return self._limit_for(max(self.sampling(chunk), sizes.codec + max(stages)))
 
     def growing(self, workers: int, bucket_rows: int) -> int:
-        """Buckets on which so many workers grow trees: several on one, if there are fewer buckets."""
+        """Buckets on which workers grow trees; several share one if there are fewer buckets."""
         plan, n_rows = self.plan, self.sizes.n_rows
         buckets = self.sizes.n_tops * self.expected_buckets()
         trees_at_once = min(plan.trees_of_tops(n_rows)[0], -(-workers // buckets))
@@ -385,7 +385,7 @@ class MemoryModel:
         return math.ceil(fixed / (1 - _SLACK_SHARE))
 
     def refuse_below(self, least: int, way: str | None = None, named: int = 0) -> None:
-        """Refuse a limit below the least, and name one that will do."""
+        """Refuse a limit below the least, and name a sufficient one."""
         if not (refuses and self.limits.memory_given and self.limits.memory < least):
             return
         raise MemoryLimitError(self.limits.memory, int(max(least, named) * _ROUNDED_UP), way or self.advice)

@@ -108,7 +108,7 @@ class FollowedStage(StageProgress):
         self._told: list[float] = []
 
     def follow(self, every: float, tell_it: Callable[[], None]) -> None:
-        """Call a function every so many seconds while the stage advances."""
+        """Call a function every `every` seconds while the stage advances."""
         self._followers.append((every, tell_it))
         self._told.append(self._started)
 

@@ -23,7 +23,7 @@ Router = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.uint32]]
 
 
 def different_from_first(parts: Iterable[npt.NDArray[np.uint8]], most: int) -> npt.NDArray[np.uint64]:
-    """The places of the first record and of those that differ from it, at most so many, ascending."""
+    """The places of the first record and of those that differ from it, at most `most`, ascending."""
     found, first, at = [np.zeros(1, dtype=np.uint64)], None, 0
     for records in parts:
         first = records[0] if first is None else first
@@ -80,7 +80,7 @@ class BucketStore(ABC):
         self, sizes: dict[int, int], n_rows: int, owners: dict[int, npt.NDArray[np.int64]] | None = None
     ) -> bool:
         """Resume from what another process synced at these sizes, with so many rows for each top tree, or
-        begin anew; False if that is not there. `owners` has whose blocks are the rows of each bucket."""
+        start again; False if that is not there. `owners` has whose blocks are the rows of each bucket."""
         return not any(sizes.values())
 
     def owners(self, top: int) -> npt.NDArray[np.int64]:
@@ -112,7 +112,7 @@ class BucketStore(ABC):
         self._depths[top] = depths
 
     def is_single_leaf(self, top: int, bucket: int, rows: int) -> bool:
-        """Whether trees cannot split a bucket of so many rows; asked of those that came out too large."""
+        """Whether trees cannot split a bucket of `rows` rows; asked of buckets that turned out too large."""
         if rows <= self._plan.bucket_size:
             return False
         most = self._plan.max_depth

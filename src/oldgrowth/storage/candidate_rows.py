@@ -43,7 +43,7 @@ class _Part:
 
 
 class CandidateRows:
-    """Rows beyond so many bytes go to a file in the workspace."""
+    """Rows beyond `most_bytes` bytes go to a file in the workspace."""
 
     def __init__(
         self, n_features: int, workspace: FitWorkspace | None = None, most_bytes: int = 2**62
@@ -97,7 +97,7 @@ class CandidateRows:
         self._final = final
 
     def draw(self, plan: Plan, top: int, n_rows: int) -> npt.NDArray[np.uint64]:
-        """The numbers of the rows of a top sample from so many rows."""
+        """The numbers of the rows of a top sample drawn from `n_rows` rows."""
         drawing = (plan.top_sample, plan.seed, top, n_rows)
         parts = [_core.candidates_of_top(*drawing, self._numbers(part)) for part in self._parts]
         numbers = np.concatenate([np.zeros(0, dtype=np.uint64), *parts])
@@ -166,7 +166,7 @@ class CandidateRows:
         return True
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Start again without rows."""
         self._parts, self._in_memory = [], 0
         self._workspace.get().file(FILE).truncate(0)
 

@@ -336,7 +336,7 @@ class DiskStore(BucketStore):
             if wrong:
                 raise file.file.damaged(offset, wrong)
             if offset < file.resumed_bytes and not self._possible(out):
-                raise file.file.damaged(offset, "these are no rows of the data")
+                raise file.file.damaged(offset, "its rows are not rows of the data")
             yield data[_core.BLOCK_HEADER_BYTES :].reshape(n, -1), out
 
 
@@ -355,7 +355,7 @@ def _copy(source: _Fields, to: _Fields) -> None:
 def _cut(
     start: npt.NDArray[np.int64], owners: npt.NDArray[np.int64], most_rows: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Blocks of at most so many rows: where they begin, with the end of the last, and whose they are."""
+    """Blocks of at most `most_rows` rows: where they begin, with the end of the last, and whose they are."""
     rows = start[1:] - start[:-1]
     pieces = -(-rows // most_rows)
     bucket = np.repeat(np.arange(len(rows)), pieces)

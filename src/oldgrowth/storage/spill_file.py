@@ -19,7 +19,7 @@ from ..errors import SpillDirectoryError, StoppedError
 
 # Descriptors for all files of a fit together: systems allow a process 256 to 1,024 of them.
 _MOST_OPEN = 48
-# One call to the system reads or writes at most so many bytes.
+# The most bytes that one system call reads or writes.
 _MOST_AT_ONCE = 2**30
 
 

@@ -132,7 +132,7 @@ class TaskLog:
             if self._checksum(header, begin, size) != crc:
                 break
             if max(top, bucket) >= _MOST_PLACES:
-                raise self.damaged(offset, "no fit has so many trees")
+                raise self.damaged(offset, "it names a tree beyond those of a fit")
             found.append(Entry(top, bucket, first_tree, trees, begin, size))
             offset = begin + size
         self._file.truncate(offset)

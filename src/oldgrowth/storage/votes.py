@@ -213,12 +213,12 @@ class OobOnDisk(OutOfBag):
         """Refuse rows that there are not; those of an interrupted fit were written by another process."""
         before = -1
         if entry.size % self._row_bytes:
-            raise self.log.damaged(entry.offset, "these are no votes")
+            raise self.log.damaged(entry.offset, "it does not contain votes")
         for packed in self._parts(entry, 0):
             rows = packed["number"].astype(np.int64)
             rising = rows[0] > before and bool((np.diff(rows) > 0).all()) and rows[-1] < self._n_rows
             if not rising or packed["trees"].max() > entry.trees:
-                raise self.log.damaged(entry.offset, "these are no votes on its rows")
+                raise self.log.damaged(entry.offset, "its votes are not on the rows of its bucket")
             before = int(rows[-1])
 
     def _rows_before(self, entry: Entry, first: int, end: int) -> Iterator[npt.NDArray[np.void]]:

@@ -59,7 +59,7 @@ def clear_about_limits(method: _Method) -> _Method:
 
 
 def check_address_space(n_jobs: int) -> None:
-    """Refuse to start work under a limit on addresses (ulimit -v) that leaves too little for so many threads.
+    """Refuse to start work if the limit on addresses (ulimit -v) leaves too little for `n_jobs` threads.
 
     When it is used up, libraries and the C runtime may end the process instead of reporting an error.
     """
