@@ -63,6 +63,7 @@ from .fits import (
     TooManyFeaturesError,
     UnseenLabelError,
 )
+from .rasters import BandError, ExpressionError, GridError, MissingCRSError, NoLabelsError
 from .models import (
     CorruptedModelFileError,
     DamagedForestError,

@@ -1,0 +1,1 @@
+"""Rasters in, maps out."""

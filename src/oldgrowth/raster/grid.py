@@ -1,0 +1,48 @@
+"""The grid of a raster: its size, where it lies, and how a coarser one fits it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from affine import Affine
+
+_TOLERANCE = 1e-3  # of a pixel, by which corners of two grids may differ
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Pixels of a raster and their coordinates."""
+
+    width: int
+    height: int
+    transform: Affine
+    crs: Any  # rasterio's CRS, or None
+
+    def __str__(self) -> str:
+        t = self.transform
+        where = "no CRS" if self.crs is None else str(self.crs)
+        return f"{self.width} x {self.height} pixels of {t.a:g} x {-t.e:g} from ({t.c:g}, {t.f:g}), {where}"
+
+    def ratio_of(self, coarse: Grid) -> int | None:
+        """How many of these pixels a pixel of another grid has along a side; None if it does not fit.
+
+        It fits if its pixels are a whole number of times as large, it begins at the same corner, and it covers
+        this grid.
+        """
+        if (self.crs is None) != (coarse.crs is None) or (self.crs is not None and self.crs != coarse.crs):
+            return None
+        ratio = round(coarse.transform.a / self.transform.a) if self.transform.a else 0
+        if ratio < 1:
+            return None
+        wanted = self.transform @ Affine.scale(ratio)
+        pixel = max(abs(self.transform.a), abs(self.transform.b))
+        corners = ((0, 0), (coarse.width, 0), (0, coarse.height))
+        for corner in corners:
+            (x, y), (u, v) = wanted @ corner, coarse.transform @ corner
+            if max(abs(x - u), abs(y - v)) > _TOLERANCE * pixel * ratio:
+                return None
+        if coarse.width * ratio < self.width or coarse.height * ratio < self.height:
+            return None
+        fits = ratio > 1 or (coarse.width, coarse.height) == (self.width, self.height)
+        return ratio if fits else None
