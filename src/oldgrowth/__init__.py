@@ -44,7 +44,7 @@ _MODULE_OF = dict.fromkeys(_ESTIMATORS, "estimators.forests") | {
     "load": "estimators.saved",
     "open_dataset": "datasets",
 }
-_SUBMODULES = ("datasets", "errors", "estimators", "plot")
+_SUBMODULES = ("datasets", "errors", "estimators", "plot", "raster")
 
 
 def __getattr__(name: str) -> Any:

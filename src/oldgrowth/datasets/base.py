@@ -67,6 +67,11 @@ class Dataset(ABC):
         """Properties of the source shown in the representation, as pairs of name and text."""
 
     @property
+    def recipe(self) -> dict[str, Any] | None:
+        """How features are made of what the source has, if they are made: a model remembers it."""
+        return None
+
+    @property
     def expected_rows(self) -> int | None:
         """The number of rows, or a likely upper bound; None if unknown."""
         return self.n_rows

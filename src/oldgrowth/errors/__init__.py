@@ -63,7 +63,6 @@ from .fits import (
     TooManyFeaturesError,
     UnseenLabelError,
 )
-from .rasters import BandError, ExpressionError, GridError, MissingCRSError, NoLabelsError
 from .models import (
     CorruptedModelFileError,
     DamagedForestError,
@@ -79,9 +78,11 @@ from .models import (
     UnsavableError,
     UnwritableFileError,
 )
+from .rasters import BandError, ExpressionError, GridError, MissingCRSError, NoLabelsError
 
 __all__ = [
     "BadValueError",
+    "BandError",
     "BatchError",
     "BrokenLineError",
     "BrokenLinkError",
@@ -102,10 +103,13 @@ __all__ = [
     "DuplicateColumnError",
     "EncodingError",
     "ExportError",
+    "ExpressionError",
     "FailedBatchError",
+    "GridError",
     "HeaderError",
     "InfiniteValueError",
     "MemoryLimitError",
+    "MissingCRSError",
     "MissingColumnError",
     "MissingExtraError",
     "MissingLabelError",
@@ -116,6 +120,7 @@ __all__ = [
     "NewerModelFileError",
     "NoBucketRowsError",
     "NoDataError",
+    "NoLabelsError",
     "NoMemberError",
     "NotAModelFileError",
     "NotNumbersError",

@@ -19,8 +19,9 @@ class GridError(DataError):
 
     def __init__(self, file: str, grid: object, reference: str, reference_grid: object) -> None:
         super().__init__(
-            f"{file} does not fit the grid of {reference}. It has {grid}; {reference} has {reference_grid}. Bands "
-            "must have the grid of the first band, or pixels a whole number of times as large from the same corner."
+            f"{file} does not fit the grid of {reference}. It has {grid}; {reference} has {reference_grid}. "
+            "Bands must have the grid of the first band, or pixels a whole number of times as large from the "
+            "same corner."
         )
 
 
@@ -28,7 +29,9 @@ class MissingCRSError(DataError):
     """A raster or a vector file does not tell where it lies."""
 
     def __init__(self, file: str, why: str) -> None:
-        super().__init__(f"{file} has no coordinate reference system, {why}. Set one, for example with gdal_edit -a_srs.")
+        super().__init__(
+            f"{file} has no coordinate reference system, {why}. Set one, for example with gdal_edit -a_srs."
+        )
 
 
 class BandError(DataError):

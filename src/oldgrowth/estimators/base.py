@@ -74,6 +74,7 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
     _keep_checkpoint = False
     forest_: Forest
     fit_report_: FitReport
+    recipe_: dict[str, Any] | None
     oob_score_: float
     n_features_in_: int
 
@@ -242,7 +243,7 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
         numeric = not self._classification
         y = y if numeric else kept_apart(y)
         refuse_other_sources(X)
-        self._whole_names = whole_names(X)
+        self._whole_names, self.recipe_ = whole_names(X), None
         check_target(y, numeric)
         with explained("X", X):
             X = plain_numbers(X)
@@ -266,6 +267,7 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
     def _streamed(self, dataset: Dataset, y: Any, sample_weight: Any) -> StreamedRows:
         refuse_with_a_dataset(y, sample_weight)
         self.n_features_in_, self._whole_names = dataset.n_features, None
+        self.recipe_ = dataset.recipe
         if dataset.feature_names is not None:
             self.feature_names_in_ = np.array(dataset.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):

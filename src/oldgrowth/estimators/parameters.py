@@ -370,7 +370,9 @@ n_features_in_, feature_names_in_
 forest_ : Forest
     The trees; `forest_.digest()` is a hash of every bit of them.
 fit_report_ : FitReport
-    Rows and seconds of each stage, bucket sizes, nodes, peak memory.""",
+    Rows and seconds of each stage, bucket sizes, nodes, peak memory.
+recipe_ : dict or None
+    How the features were made of the bands of a scene, if they were.""",
 }
 
 

@@ -47,6 +47,8 @@ def describe(estimator: Any) -> dict[str, Any]:
         "importances": _plain(estimator.feature_importances_),
         "fit_report": _plain(estimator.fit_report_.as_dict()),
     }
+    if getattr(estimator, "recipe_", None) is not None:
+        meta["recipe"] = _plain(estimator.recipe_)
     if hasattr(estimator, "oob_score_"):
         try:
             meta["oob_score"] = _plain(estimator.oob_score_)
@@ -87,6 +89,7 @@ class SavedForest:
     """
 
     n_features_in_: int
+    recipe_: dict[str, Any] | None
 
     def __init__(self, meta: dict[str, Any], forest: Any) -> None:
         self.forest_ = forest
@@ -98,6 +101,9 @@ class SavedForest:
 def restore_columns(estimator: Any, meta: dict[str, Any]) -> None:
     """Restore what is known of the features and the target."""
     estimator.n_features_in_ = meta["n_features"]
+    estimator.recipe_ = value_of(meta["recipe"]) if "recipe" in meta else None
+    if not isinstance(estimator.recipe_, dict | None):
+        raise ValueError("the recipe of the features is not a table of values")
     if meta["feature_names"] is not None:
         estimator.feature_names_in_ = np.array(meta["feature_names"], dtype=object)
     if meta["classes"] is not None:

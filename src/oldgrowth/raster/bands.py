@@ -142,7 +142,8 @@ def _names_of_files(paths: list[str]) -> list[str]:
     stems = [Path(path).stem for path in paths]
     if len(stems) == 1:
         return [_identifier(stems[0].rsplit("_", 1)[-1])]
-    common = os.path.commonprefix(stems)
+    different = next((i for i, marks in enumerate(zip(*stems, strict=False)) if len(set(marks)) > 1), None)
+    common = min(stems, key=len)[:different]
     cut = max(common.rfind(mark) for mark in "_-. ") + 1
     return [_identifier(stem[cut:]) for stem in stems]
 

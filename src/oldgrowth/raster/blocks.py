@@ -1,19 +1,19 @@
-"""Spatial blocks: pixels that lie together are in the same part, so that no forest is tested on its neighbours."""
+"""Spatial blocks: pixels near each other are in one part, so that no forest is tested on its neighbours."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import NoLabelsError, ParameterError
+from ..errors import ParameterError
 from .grid import Grid
-from .scene import Scene, Strip, StripLabels
+from .strips import Strip, StripLabels
 
 _METRES_OF_DEGREE = 111_320.0
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(km|m)?\s*")
@@ -22,8 +22,10 @@ Block = tuple[str, int, int]  # coordinate reference system, and place along bot
 
 @dataclass(frozen=True)
 class BlockGrid:
-    """Squares of `size` metres (or units of the map) at fixed places of a coordinate reference system: scenes that
-    overlap have the same ones."""
+    """Squares of `size` metres or units of the map.
+
+    They have fixed places in a coordinate reference system: scenes that overlap have the same ones.
+    """
 
     size: float
     in_metres: bool
@@ -85,10 +87,10 @@ class BlockFilter:
         grid = self.grids[strip.scene]
         crs = str(grid.crs)
         columns, of_column = np.unique(self.blocks.columns(grid, dx), return_inverse=True)
-        lines, of_line = np.unique(
-            self.blocks.lines(grid, strip.first, strip.stop, dy), return_inverse=True
-        )
-        chosen = [[(crs, column, line) in self.chosen for column in columns.tolist()] for line in lines.tolist()]
+        lines, of_line = np.unique(self.blocks.lines(grid, strip.first, strip.stop, dy), return_inverse=True)
+        chosen = [
+            [(crs, column, line) in self.chosen for column in columns.tolist()] for line in lines.tolist()
+        ]
         return np.array(chosen, dtype=bool)[of_line][:, of_column]
 
     def fingerprint(self) -> dict[str, Any]:
@@ -100,22 +102,7 @@ class BlockFilter:
         }
 
 
-def split_blocks(scene: Scene, size: Any, share: float, seed: int) -> tuple[Scene, Scene]:
-    """A part for training, and one of whole blocks with about this share of the labelled pixels for tests."""
-    if not 0 < share < 1:
-        raise ParameterError("share", share, "between 0 and 1")
-    blocks = BlockGrid.parse(size)
-    counts = _labelled(scene, blocks)
-    if len(counts) < 2:
-        raise NoLabelsError(f"The block size {size!r}", f"all labelled pixels are in {len(counts)} block")
-    chosen = _drawn(counts, share, seed)
-    grids = tuple(layers.grid for layers in scene.scenes)
-    gap = 2 * (scene.patch // 2)
-    train, test = (BlockFilter(blocks, chosen, inside, gap, grids) for inside in (False, True))
-    return scene.filtered(train), scene.filtered(test)
-
-
-def _drawn(counts: dict[Block, int], share: float, seed: int) -> frozenset[Block]:
+def drawn_blocks(counts: dict[Block, int], share: float, seed: int) -> frozenset[Block]:
     """Blocks in random order until they have this share of all pixels; at least one, and not all."""
     order = np.random.default_rng(seed).permutation(len(counts))
     places, wanted, have = sorted(counts), share * sum(counts.values()), 0
@@ -130,23 +117,17 @@ def _drawn(counts: dict[Block, int], share: float, seed: int) -> frozenset[Block
     return frozenset(chosen)
 
 
-def _labelled(scene: Scene, blocks: BlockGrid) -> dict[Block, int]:
-    """Labelled pixels in each block."""
+def rows_by_block(
+    strips: Iterable[tuple[Strip, npt.NDArray[np.bool_]]], grids: Sequence[Grid], blocks: BlockGrid
+) -> dict[Block, int]:
+    """How many pixels of each block may be rows; given which ones of each strip may be."""
     counts: dict[Block, int] = {}
-    for block, count in _block_counts(scene, blocks):
-        counts[block] = counts.get(block, 0) + count
-    return counts
-
-
-def _block_counts(scene: Scene, blocks: BlockGrid) -> Iterator[tuple[Block, int]]:
-    for strip in scene.strips:
-        chosen = scene.candidates(strip)
-        grid = scene.scenes[strip.scene].grid
+    for strip, chosen in strips:
+        grid = grids[strip.scene]
         columns, lines = blocks.columns(grid, 0), blocks.lines(grid, strip.first, strip.stop, 0)
-        for line in np.unique(lines):
+        for line in np.unique(lines).tolist():
             of_columns = chosen[lines == line].sum(axis=0)
-            for column in np.unique(columns[of_columns > 0]):
-                yield (
-                    (str(grid.crs), int(column), int(line)),
-                    int(of_columns[columns == column].sum()),
-                )
+            for column in np.unique(columns[of_columns > 0]).tolist():
+                block = (str(grid.crs), column, line)
+                counts[block] = counts.get(block, 0) + int(of_columns[columns == column].sum())
+    return counts

@@ -1,7 +1,7 @@
 """Features computed from bands by expressions such as ``(B5 - B4) / (B5 + B4)``.
 
-An expression is parsed to a syntax tree of which only arithmetic, comparisons with numbers and a few functions are
-allowed. It is never run as code.
+An expression is parsed to a syntax tree of which only arithmetic and a few functions are allowed. It is
+never run as code.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _operands(name: str, text: str, node: ast.AST) -> list[ast.AST]:
     """The parts of an allowed node."""
     if isinstance(node, ast.Name):
         return []
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float) and abs(node.value) < 1e30:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and _is_number(node.value):
         return []
     if isinstance(node, ast.UnaryOp) and type(node.op) in _OPERATORS:
         return [node.operand]
@@ -110,6 +110,10 @@ def _operands(name: str, text: str, node: ast.AST) -> list[ast.AST]:
     part = ast.get_source_segment(text.strip(), node) if hasattr(node, "lineno") else None  # type: ignore[arg-type]
     allowed = f"+, -, *, /, **, parentheses, numbers, bands and {', '.join(_FUNCTIONS)}"
     raise ExpressionError(name, text, f"{part or type(node).__name__} is not allowed; allowed are {allowed}")
+
+
+def _is_number(value: float) -> bool:
+    return not isinstance(value, bool) and abs(value) < 1e30
 
 
 def _evaluate(node: ast.AST, bands: Mapping[str, Values]) -> Any:

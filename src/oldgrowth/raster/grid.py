@@ -27,8 +27,8 @@ class Grid:
     def ratio_of(self, coarse: Grid) -> int | None:
         """How many of these pixels a pixel of another grid has along a side; None if it does not fit.
 
-        It fits if its pixels are a whole number of times as large, it begins at the same corner, and it covers
-        this grid.
+        It fits if its pixels are a whole number of times as large, it begins at the same corner, and it
+        covers this grid.
         """
         if (self.crs is None) != (coarse.crs is None) or (self.crs is not None and self.crs != coarse.crs):
             return None

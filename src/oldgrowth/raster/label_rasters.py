@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,8 @@ from ..datasets.files import find_files
 from ..datasets.labels import Labels
 from ..errors import MissingCRSError, ParameterError
 from .bands import EXTENSIONS, opened, reading
-from .scene import Scene, Strip
+from .layers import Layers
+from .strips import Strip
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,9 @@ class ValuedPixels:
 
 
 class RasterLabels:
-    """Labels in a band; pixels of its nodata value have none. Other grids are sampled by nearest neighbour."""
+    """Labels in a band; nodata pixels have none. Other grids are sampled by nearest neighbour."""
 
-    def __init__(self, path: Any, scene: Scene) -> None:
+    def __init__(self, path: Any, scenes: Sequence[Layers]) -> None:
         (self._file,) = find_files(path, EXTENSIONS)
         with opened(self._file) as raster:
             if raster.crs is None:
@@ -42,7 +44,7 @@ class RasterLabels:
                 wanted = f"a raster of one band; {self._file.path} has {raster.count}"
                 raise ParameterError("labels", self._file.path, wanted)
             self.name = raster.descriptions[0] or "label"
-        self._grids = [layers.grid for layers in scene.scenes]
+        self._grids = [layers.grid for layers in scenes]
 
     def read(self, strip: Strip) -> ValuedPixels:
         grid = self._grids[strip.scene]

@@ -38,7 +38,7 @@ class Layers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple([*(band.name for band in self.bands), *(expression.name for expression in self.extra)])
+        return tuple(band.name for band in self.bands) + tuple(expression.name for expression in self.extra)
 
     @property
     def are_bytes(self) -> bool:
@@ -74,7 +74,8 @@ class LayerReader:
         layers = self.layers
         shape = (stop - first, layers.grid.width)
         valid = np.ones(shape, dtype=bool)
-        out: Pixels = np.empty((*shape, len(layers.names)), np.uint8 if layers.are_bytes else np.float32)
+        room = (*shape, len(layers.names))
+        out: Pixels = np.empty(room, np.uint8) if layers.are_bytes else np.empty(room, np.float32)
         values: dict[str, npt.NDArray[np.float32]] = {}
         needed = {name for expression in layers.extra for name in expression.names}
         for i, band in enumerate((*layers.bands, *layers.used)):

@@ -37,7 +37,7 @@ class MapLayer:
 
 @dataclass(frozen=True)
 class ClassLayer(MapLayer):
-    """The class of the highest mean. Whole numbers are their own pixel values; other classes are counted from 1."""
+    """The class of the highest mean. Whole numbers are their own pixel values; others are counted from 1."""
 
     values: npt.NDArray[Any] | None = None
 
@@ -56,7 +56,7 @@ class ProbabilityLayer(MapLayer):
 
 @dataclass(frozen=True)
 class ConfidenceLayer(MapLayer):
-    """How sure the forest is: the margin of the first class over the second, 1 - entropy, or the first share."""
+    """How sure the forest is: the margin of the first class over the second, 1 - entropy, or its share."""
 
     kind: str = "margin"
 
@@ -93,14 +93,14 @@ def class_layer(classes: npt.NDArray[Any], colors: Mapping[Any, str] | None) -> 
     nodata = 0 if values.min() > 0 else int(values.max()) + 1 if values.max() >= 255 else 255
     highest = max(int(values.max()), nodata)
     if highest > MOST_CLASSES:
-        raise ParameterError("forest", f"one of {len(classes):,} classes", f"one of at most {MOST_CLASSES:,} classes")
+        raise ParameterError(
+            "forest", f"one of {len(classes):,} classes", f"one of at most {MOST_CLASSES:,} classes"
+        )
     dtype = np.dtype(np.uint8 if highest <= 255 else np.uint16)
     named = tuple((int(value), printable(str(label))) for value, label in zip(values, classes, strict=True))
     chosen = _colors(classes, colors or {})
     painted = tuple((value, color) for (value, _), color in zip(named, chosen, strict=True))
-    return ClassLayer(
-        dtype, nodata, ("class",), colors=painted, names=named, values=values.astype(dtype)
-    )
+    return ClassLayer(dtype, nodata, ("class",), colors=painted, names=named, values=values.astype(dtype))
 
 
 def probability_layer(classes: npt.NDArray[Any]) -> ProbabilityLayer:
@@ -153,7 +153,9 @@ def band_xml(layer: MapLayer, band: int, grid_width: int, raw: str) -> str:
         parts.append(f"<Scale>{layer.scale!r}</Scale><Offset>0</Offset>")
     if layer.names:
         by_value = dict(layer.names)
-        names = "".join(f"<Category>{escape(by_value.get(v, ''))}</Category>" for v in range(max(by_value) + 1))
+        names = "".join(
+            f"<Category>{escape(by_value.get(v, ''))}</Category>" for v in range(max(by_value) + 1)
+        )
         parts.append(f"<CategoryNames>{names}</CategoryNames>")
     if layer.colors:
         by_value_color = dict(layer.colors)

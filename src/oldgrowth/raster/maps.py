@@ -16,15 +16,16 @@ import numpy.typing as npt
 import rasterio
 from rasterio.shutil import copy as gdal_copy
 
-from ..datasets.base import Span
+from ..datasets.batches import Span
 from ..errors import ParameterError
 from ..forest.batch_predict import Needs
-from ..storage.checkpoint_dir import lasting_workspace
+from ..storage.checkpoint_dir import persistent_workspace
 from ..system.atomic_file import check_replaceable
 from .grid import Grid
 from .map_layers import MapLayer, band_xml, class_layer, confidence_layer, probability_layer, value_layer
 from .raw_map import RawMap
-from .scene import Scene, ScenePiece, Strip
+from .scene import Scene, ScenePiece
+from .strips import Strip
 
 SAVED_EVERY = 5.0  # seconds
 _COG = {"driver": "COG", "COMPRESS": "DEFLATE", "PREDICTOR": "YES", "BIGTIFF": "IF_SAFER"}
@@ -47,7 +48,7 @@ class _Traced(Scene):
             yield piece
 
 
-def write_map(
+def write_map(  # noqa: PLR0913 - three files, and how they look
     forest: Any,
     scene: Scene,
     path: str | Path,
@@ -65,7 +66,7 @@ def write_map(
         check_replaceable(output)
     identity = {"model": forest.forest_.digest(), "scene": scene.fingerprint(), "layers": repr(layers)}
     first = outputs["classes"]
-    with lasting_workspace(first.with_name(f".{first.name}.unfinished")) as workspace:
+    with persistent_workspace(first.with_name(f".{first.name}.unfinished")) as workspace:
         raw = RawMap(workspace.path, layers, identity)
         try:
             _predict(forest, scene, layers, raw)

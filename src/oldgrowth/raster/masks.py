@@ -18,7 +18,7 @@ _WANTED = "a file and a rule, such as ('*QA_PIXEL.TIF', 'bits 1,3,4'), 'values 0
 
 @dataclass(frozen=True)
 class MaskRule:
-    """Pixels do not count where one of these bits is set, where the value is one of these, or is none of them."""
+    """Pixels do not count where one of these bits is set, or the value is one of these, or none of them."""
 
     kind: str
     numbers: tuple[int, ...]

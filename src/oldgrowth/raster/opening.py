@@ -87,7 +87,9 @@ def _mask_file(pattern: str, scene: Any) -> str:
     inside = os.path.join(folder, pattern)
     files = find_files(pattern if os.path.isfile(pattern) else inside, EXTENSIONS)
     if len(files) > 1:
-        raise ParameterError("mask", pattern, f"the pattern of one file; {files[0].path} and {files[1].path} match")
+        raise ParameterError(
+            "mask", pattern, f"the pattern of one file; {files[0].path} and {files[1].path} match"
+        )
     return files[0].path
 
 

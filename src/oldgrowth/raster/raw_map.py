@@ -1,4 +1,4 @@
-"""The pixels of maps while they are made: raw files that only grow, and a state from which a killed run resumes."""
+"""The pixels of maps while they are made: raw files that only grow, and a state to resume from."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RawMap:
         """Add a strip that has so many rows."""
         for name, values in pixels.items():
             data = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-            self._files[name].write(memoryview(data))
+            self._files[name].write(data.data)
             self._sizes[name] += len(data)
             self._crcs[name] = _core.crc32c(data, self._crcs[name])
         self.counts.append(rows)

@@ -5,59 +5,29 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import Any, Protocol
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..datasets.base import Dataset, FloatsOrBytes, Span
+from ..datasets.base import Dataset
+from ..datasets.batches import FloatsOrBytes, Span
 from ..datasets.files import SourceFile
 from ..datasets.labels import CodedLabels, Labels
 from ..datasets.odd_texts import OddTexts
+from ..errors import ParameterError
+from .bands import EXTENSIONS as RASTER_EXTENSIONS
+from .blocks import BlockFilter, BlockGrid, drawn_blocks, rows_by_block
+from .label_rasters import RasterLabels
 from .layers import LayerReader, Layers, Pixels
 from .patches import patch_names, patches_of, touches_invalid
+from .strips import LabelSource, PixelFilter, Strip, StripLabels
+from .vectors import VectorLabels
 
 STRIP_PIXELS = 1 << 17  # of a strip, about: what is read at a time
-
-
-@dataclass(frozen=True)
-class Strip:
-    """Lines of one of the scenes, read at a time."""
-
-    scene: int
-    first: int
-    stop: int
-
-
-class StripLabels(Protocol):
-    """The labels of the pixels of a strip."""
-
-    @property
-    def present(self) -> npt.NDArray[np.bool_]:
-        """Which pixels have one, by line and pixel."""
-        ...
-
-    def at(self, lines: npt.NDArray[np.intp], pixels: npt.NDArray[np.intp]) -> Labels: ...
-
-
-class LabelSource(Protocol):
-    """Where labels of pixels come from."""
-
-    name: str
-
-    def read(self, strip: Strip) -> StripLabels: ...
-
-    def fingerprint(self) -> dict[str, Any]: ...
-
-
-class PixelFilter(Protocol):
-    """Which of the pixels that may be rows are."""
-
-    def keeps(self, strip: Strip, labels: StripLabels | None) -> npt.NDArray[np.bool_]: ...
-
-    def fingerprint(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -87,8 +57,8 @@ class ScenePiece:
             return None
         if isinstance(self.label_values, CodedLabels):
             codes = self.label_values.codes[start:stop]
-            used, codes = np.unique(codes, return_inverse=True)
-            return CodedLabels(codes.astype(np.int32), self.label_values.labels[used])
+            used, places = np.unique(codes, return_inverse=True)
+            return CodedLabels(places.astype(np.int32), self.label_values.labels[used])
         return self.label_values[start:stop]
 
     def odd_texts(self, start: int, stop: int) -> OddTexts | None:
@@ -128,7 +98,7 @@ class Scene(Dataset):
         for i, layers in enumerate(self.scenes):
             lines = max(1, STRIP_PIXELS // layers.grid.width)
             edges = [*range(0, layers.grid.height, lines), layers.grid.height]
-            found += [Strip(i, first, stop) for first, stop in zip(edges, edges[1:], strict=False)]
+            found += [Strip(i, first, stop) for first, stop in pairwise(edges)]
         return found
 
     @property
@@ -145,13 +115,61 @@ class Scene(Dataset):
             most = max(most, lines * (layers.line_bytes + interleaved))
         return most
 
-    def labelled(self, labels: LabelSource) -> Scene:
-        """The same pixels, but only those that have labels."""
+    def with_labels(self, source: str | Path, field: str | None = None) -> Scene:
+        """The pixels that have a label, as rows with a target.
+
+        Parameters
+        ----------
+        source : path
+            Polygons or points (GeoPackage, shapefile, GeoJSON, ...) in any coordinate reference system, or a
+            raster of one band. A pixel has the label of the polygon that its centre is in, or of a point in
+            it; where several overlap, the last one in the file counts. A raster is sampled by nearest
+            neighbour; its nodata pixels have no label.
+        field : str, optional
+            The field of the polygons or points with the labels; not needed if there is only one.
+        """
+        is_raster = Path(source).suffix.lower() in RASTER_EXTENSIONS
+        if is_raster and field is not None:
+            raise ParameterError("field", field, "omitted: a raster of labels has no fields")
+        labels: LabelSource = (
+            RasterLabels(source, self.scenes) if is_raster else VectorLabels(source, field, self.scenes)
+        )
         chosen = self._changed()
         chosen._labels, chosen.target, chosen._filters = labels, labels.name, ()
         return chosen
 
+    def split_blocks(self, size: str | float, share: float = 0.3, seed: int = 0) -> tuple[Scene, Scene]:
+        """Split the rows by square blocks of ground into a part for training and one for tests.
+
+        Pixels near each other are alike: a random split would test a forest on what it has seen.
+
+        Parameters
+        ----------
+        size : str or number
+            Side of a block, such as "2 km" or "500 m", or a number in units of the map.
+        share : float
+            Share of the rows that is for tests, about: blocks are drawn whole.
+        seed : int
+            Which blocks are drawn.
+
+        Returns
+        -------
+        train, test : Scene
+            Rows of training are so far from the blocks of the test that no patch has pixels of both.
+        """
+        if not 0 < share < 1:
+            raise ParameterError("share", share, "between 0 and 1")
+        blocks, grids = BlockGrid.parse(size), tuple(layers.grid for layers in self.scenes)
+        counts = rows_by_block(((strip, self.candidates(strip)) for strip in self.strips), grids, blocks)
+        if len(counts) < 2:
+            raise ParameterError("size", size, f"smaller: all rows are in {len(counts)} block")
+        chosen = drawn_blocks(counts, share, seed)
+        gap = 2 * (self.patch // 2)
+        train, test = (BlockFilter(blocks, chosen, inside, gap, grids) for inside in (False, True))
+        return self.filtered(train), self.filtered(test)
+
     def filtered(self, pixels: PixelFilter) -> Scene:
+        """The rows that a filter keeps."""
         chosen = self._changed()
         chosen._filters = (*self._filters, pixels)
         return chosen
@@ -202,9 +220,8 @@ class Scene(Dataset):
             patches: Pixels = np.empty((0, 0, self.n_features), dtype=pixels.dtype)
             all_bytes = pixels.dtype == np.uint8
         else:
-            patches, all_bytes = self._patches(
-                np.pad(pixels, (*border, (0, 0))), np.pad(valid, border), lines, places
-            )
+            padded: Any = np.pad(pixels, (*border, (0, 0)))
+            patches, all_bytes = self._patches(padded, np.pad(valid, border), lines, places)
         values = None if labels is None else labels.at(lines, places)
         return ScenePiece(first_row, layers.where, patches, lines, places, all_bytes, self._columns, values)
 
@@ -255,7 +272,7 @@ class Scene(Dataset):
 
     @property
     def recipe(self) -> dict[str, Any]:
-        """How features are made of bands: what a model has to remember to do the same with another scene."""
+        """How features are made of bands, so that the same can be done with another scene."""
         layers = self.scenes[0]
         return {
             "bands": [band.name for band in layers.bands],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,8 @@ from ..datasets.files import SourceFile, find_files
 from ..datasets.labels import CodedLabels, Labels, objects
 from ..errors import DamagedFileError, MissingColumnError, MissingCRSError, NoDataError, NoLabelsError
 from .grid import Grid
-from .scene import Scene, Strip
+from .layers import Layers
+from .strips import Strip
 
 EXTENSIONS = (".gpkg", ".shp", ".geojson", ".json", ".fgb", ".gml", ".kml")
 KIND = "a vector file"
@@ -48,20 +50,23 @@ class CodedPixels:
 
 
 class VectorLabels:
-    """Labels of polygons and points: a pixel has the label of the polygon that its centre is in, or of a point in it.
+    """Labels of polygons and points.
 
-    Where several overlap, the last one in the file counts.
+    A pixel has the label of the polygon that its centre is in, or of a point in it. Where several overlap,
+    the last one in the file counts.
     """
 
-    def __init__(self, path: Any, field: str | None, scene: Scene) -> None:
+    def __init__(self, path: Any, field: str | None, scenes: Sequence[Layers]) -> None:
         (self._file,) = find_files(path, EXTENSIONS)
         geometries, values, crs, self.name = _read(self._file, field)
         self._values, codes = _coded(values)
-        self._grids = [layers.grid for layers in scene.scenes]
+        self._grids = [layers.grid for layers in scenes]
         self._shapes = [_placed(geometries, codes, crs, grid) for grid in self._grids]
         if not any(len(shapes.geometries) for shapes in self._shapes):
-            where = "; ".join(f"{layers.where}, {layers.grid}" for layers in scene.scenes[:3])
-            raise NoLabelsError(self._file.path, f"none of its {len(geometries):,} geometries is within {where}")
+            where = "; ".join(f"{layers.where}, {layers.grid}" for layers in scenes[:3])
+            raise NoLabelsError(
+                self._file.path, f"none of its {len(geometries):,} geometries is within {where}"
+            )
 
     def read(self, strip: Strip) -> CodedPixels:
         grid, shapes = self._grids[strip.scene], self._shapes[strip.scene]

@@ -1,0 +1,13 @@
+"""Whether the packages of the extra `raster` are installed."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from ..errors import MissingExtraError
+
+
+def check_installed() -> None:
+    for package in ("rasterio>=1.4", "pyogrio>=0.10", "shapely>=2.0"):
+        if find_spec(package.partition(">=")[0]) is None:
+            raise MissingExtraError(package, "oldgrowth.raster")
