@@ -41,8 +41,6 @@ def patches_by_numpy(bands: np.ndarray, valid: np.ndarray, patch: int) -> np.nda
     values = np.where(valid, bands.astype(np.float32), np.nan)
     padded = np.pad(values, ((0, 0), (half, half), (half, half)), constant_values=np.nan)
     height, width = valid.shape
-    shifted = [
-        padded[:, dy : dy + height, dx : dx + width] for dx in range(patch) for dy in range(patch)
-    ]
+    shifted = [padded[:, dy : dy + height, dx : dx + width] for dx in range(patch) for dy in range(patch)]
     rows = np.stack(shifted)  # by place, band, line and pixel
     return rows.transpose(2, 3, 0, 1).reshape(height * width, -1)[valid.ravel()]
