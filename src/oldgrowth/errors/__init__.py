@@ -79,6 +79,14 @@ from .models import (
     UnwritableFileError,
 )
 from .rasters import BandError, ExpressionError, GridError, MissingCRSError, NoLabelsError
+from .samples import (
+    EmptyStratumError,
+    NoReferenceError,
+    NotAClassMapError,
+    NotASampleError,
+    OtherMapError,
+    UnknownReferenceError,
+)
 
 __all__ = [
     "BadValueError",
@@ -101,6 +109,7 @@ __all__ = [
     "DirectoryInUseError",
     "DiskTooSmallError",
     "DuplicateColumnError",
+    "EmptyStratumError",
     "EncodingError",
     "ExportError",
     "ExpressionError",
@@ -122,11 +131,15 @@ __all__ = [
     "NoDataError",
     "NoLabelsError",
     "NoMemberError",
+    "NoReferenceError",
+    "NotAClassMapError",
     "NotAModelFileError",
+    "NotASampleError",
     "NotNumbersError",
     "OldgrowthError",
     "OnceOnlyError",
     "OtherFilesError",
+    "OtherMapError",
     "OutOfMemoryError",
     "OutputError",
     "ParameterError",
@@ -147,6 +160,7 @@ __all__ = [
     "TruncatedModelFileError",
     "UnclosedQuoteError",
     "UnknownParameterError",
+    "UnknownReferenceError",
     "UnknownSourceError",
     "UnreadableFileError",
     "UnreadableModelFileError",

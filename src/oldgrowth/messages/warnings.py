@@ -43,6 +43,10 @@ class FeatureNamesWarning(OldgrowthWarning):
     """Only the data or only the forest has feature names, so columns are matched by position."""
 
 
+class SampleWarning(OldgrowthWarning):
+    """Some points of a sample of a map are left out, or tell less than they could."""
+
+
 class LeftoverWarning(OldgrowthWarning):
     """Temporary files could not be removed; the result is not affected."""
 
