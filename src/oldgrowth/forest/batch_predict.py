@@ -41,8 +41,9 @@ _SLACK_BYTES, _SLACK_SHARE = 8 * 2**20, 0.02
 _ROUNDED_UP = 1.02
 # Bytes of a row: its label, weight and position; and of a value of a carried column.
 _ROW_BYTES, _CARRIED_BYTES = 48, 64
-# Batches that are being read, waiting, being predicted and just predicted; results of the last two.
-_BATCHES_AT_ONCE, _RESULTS_AT_ONCE = 4, 2
+# Batches that are being read, waiting, being predicted (rows with missing values twice) and just predicted;
+# results of the last two.
+_BATCHES_AT_ONCE, _RESULTS_AT_ONCE = 4.25, 2
 
 refuses = True  # turned off by tests that check whether a refusal was right
 
@@ -63,7 +64,8 @@ class Needs:
 
     def with_reading(self, dataset: Dataset, n_carried: int = 0) -> Needs:
         """These needs and those of reading the dataset."""
-        read_row = _BATCHES_AT_ONCE * (4 * dataset.n_features + _ROW_BYTES + n_carried * _CARRIED_BYTES)
+        row_bytes = 4 * dataset.n_features + _ROW_BYTES + n_carried * _CARRIED_BYTES
+        read_row = math.ceil(_BATCHES_AT_ONCE * row_bytes)
         reading = dataset.reading_bytes
         if not isinstance(dataset, MatrixDataset):  # which is read without a library
             reading += READING_BYTES

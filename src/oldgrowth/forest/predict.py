@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +16,20 @@ from .forest import Forest
 _ROWS_AT_A_TIME = 65_536
 # Fewer rows than this are predicted without starting threads.
 ROWS_WORTH_A_THREAD = 1024
+# Walks that look out for missing values take several times as long: up to this share of rows with missing
+# values, all rows are walked without, and these rows again.
+_MOST_AGAIN = 0.25
 
 
 def _over_rows(
     x: npt.NDArray[np.generic],
     n_jobs: int,
-    work: Callable[[npt.NDArray[np.float32], bool, slice], None],
+    work: Callable[[npt.NDArray[np.float32], bool, npt.NDArray[Any]], None],
+    out: npt.NDArray[Any],
     names: npt.NDArray[np.object_] | None,
     evict: bool,
 ) -> None:
+    """Fill `out` by work(rows, whether values may be missing, their part of `out`)."""
     jobs = max(1, min(n_jobs, len(x) // ROWS_WORTH_A_THREAD))
     step = max(1, -(-len(x) // jobs))
     if not evict:  # else each part reads all of the forest
@@ -32,7 +38,14 @@ def _over_rows(
 
     def one(part: slice) -> None:
         rows, missing = as_float32(x[part], range(part.start, part.stop), names)
-        work(rows, missing, part)
+        again = np.flatnonzero(np.isnan(rows.min(axis=1))) if missing and not evict else None
+        if again is None or len(again) > _MOST_AGAIN * len(rows):
+            work(rows, missing, out[part])
+            return
+        work(rows, False, out[part])
+        found = np.empty((len(again), *out.shape[1:]), dtype=out.dtype)
+        work(rows[again], True, found)
+        out[part][again] = found
 
     if jobs == 1:
         for part in parts:
@@ -57,10 +70,10 @@ def predict_means(
     """
     means = np.empty((len(x), forest.n_outputs))
 
-    def work(rows: npt.NDArray[np.float32], missing: bool, part: slice) -> None:
-        forest.predict_sums(rows, missing, hard, evict, means[part])
+    def work(rows: npt.NDArray[np.float32], missing: bool, sums: npt.NDArray[np.float64]) -> None:
+        forest.predict_sums(rows, missing, hard, evict, sums)
 
-    _over_rows(x, n_jobs, work, names, evict)
+    _over_rows(x, n_jobs, work, means, names, evict)
     means /= forest.n_trees
     return means
 
@@ -75,8 +88,8 @@ def apply(
     """The number of the leaf that each row reaches in each tree."""
     leaves = np.empty((len(x), forest.n_trees), dtype=np.int64)
 
-    def work(rows: npt.NDArray[np.float32], missing: bool, part: slice) -> None:
-        forest.apply(rows, missing, evict, leaves[part])
+    def work(rows: npt.NDArray[np.float32], missing: bool, numbers: npt.NDArray[np.int64]) -> None:
+        forest.apply(rows, missing, evict, numbers)
 
-    _over_rows(x, n_jobs, work, names, evict)
+    _over_rows(x, n_jobs, work, leaves, names, evict)
     return leaves
