@@ -71,6 +71,10 @@ class Dataset(ABC):
         """How features are made of what the source has, if they are made: a model remembers it."""
         return None
 
+    def made_by(self, recipe: dict[str, Any] | None) -> Dataset:
+        """The same dataset, if its features are made as the recipe of a forest says; otherwise an error."""
+        return self
+
     @property
     def expected_rows(self) -> int | None:
         """The number of rows, or a likely upper bound; None if unknown."""

@@ -78,7 +78,18 @@ from .models import (
     UnsavableError,
     UnwritableFileError,
 )
-from .rasters import BandError, ExpressionError, GridError, MissingCRSError, NoLabelsError
+from .rasters import (
+    BandError,
+    ComplexBandError,
+    DuplicateBandError,
+    ExpressionError,
+    GridError,
+    MissingCRSError,
+    NoLabelsError,
+    PatchError,
+    RecipeError,
+    RemoteRasterError,
+)
 from .samples import (
     EmptyStratumError,
     NoReferenceError,
@@ -98,6 +109,7 @@ __all__ = [
     "ChangedSourceError",
     "CheckpointError",
     "ColumnTypeError",
+    "ComplexBandError",
     "CorruptedModelFileError",
     "DamagedBlockError",
     "DamagedCheckpointError",
@@ -108,6 +120,7 @@ __all__ = [
     "DifferentFilesError",
     "DirectoryInUseError",
     "DiskTooSmallError",
+    "DuplicateBandError",
     "DuplicateColumnError",
     "EmptyStratumError",
     "EncodingError",
@@ -143,8 +156,11 @@ __all__ = [
     "OutOfMemoryError",
     "OutputError",
     "ParameterError",
+    "PatchError",
     "PythonObjectsError",
     "ReadError",
+    "RecipeError",
+    "RemoteRasterError",
     "SameNumberError",
     "SameRoleError",
     "SceneError",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 
+from ..messages.surface import listed
 from .base import DataError
 
 
@@ -21,7 +23,7 @@ class GridError(DataError):
         super().__init__(
             f"{file} does not fit the grid of {reference}. It has {grid}; {reference} has {reference_grid}. "
             "Bands must have the grid of the first band, or pixels a whole number of times as large from the "
-            "same corner."
+            "same corner. Of bands of different sizes, name one of the finest first."
         )
 
 
@@ -37,8 +39,65 @@ class MissingCRSError(DataError):
 class BandError(DataError):
     """A scene lacks bands, or has them twice."""
 
-    def __init__(self, where: str, what: str, bands: Sequence[str]) -> None:
-        super().__init__(f"{where} {what}. Its bands are {', '.join(bands) or 'none'}.")
+    def __init__(self, where: str, missing: Sequence[str], bands: Sequence[str], why: str = "") -> None:
+        near = [name for one in missing for name in get_close_matches(one, bands, n=1)]
+        hint = f"Its bands are {listed(bands)}." if bands else "It has none."
+        if near:
+            hint = f"Did you mean {' or '.join(map(repr, dict.fromkeys(near)))}? {hint}"
+        noun = "band" if len(missing) == 1 else "bands"
+        super().__init__(f"{where} has no {noun} {listed(missing)}{why}. {hint}")
+
+
+class DuplicateBandError(DataError):
+    """Two bands of a scene have the same name."""
+
+    def __init__(self, where: str, name: str, file: str, other: str) -> None:
+        super().__init__(
+            f"{where} has two bands named {name!r}, in {file} and {other}. Choose other files, or, if these "
+            "are several scenes, give them as a list."
+        )
+
+
+class RecipeError(DataError):
+    """The features of a scene are made in another way than those that a forest was trained on."""
+
+    def __init__(self, where: str, what: str, found: object, wanted: object) -> None:
+        super().__init__(
+            f"{where} differs from the scenes that the forest was trained on: {what} is {found}, and was "
+            f"{wanted}."
+        )
+
+
+class PatchError(DataError):
+    """A scene was opened with another size of patches than the forest was trained on."""
+
+    def __init__(self, where: str, patch: int, wanted: int) -> None:
+        super().__init__(
+            lambda say: (
+                f"{where} was opened with {say('patch', patch)}, but the forest was trained on patches of "
+                f"{wanted} x {wanted} pixels: open it with {say('patch', wanted)}."
+            )
+        )
+
+
+class ComplexBandError(DataError):
+    """A band has complex numbers, which cannot be features."""
+
+    def __init__(self, file: str, band: str) -> None:
+        super().__init__(
+            f"Band {band!r} of {file} has complex numbers, which cannot be features. Write their "
+            "amplitude and phase, or real and imaginary parts, as bands of their own."
+        )
+
+
+class RemoteRasterError(DataError):
+    """A scene is not in local files, whose changes can be noticed."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(
+            f"{source} is not a local file. Scenes are read several times, from local files: copy it, or "
+            "unpack it, first."
+        )
 
 
 class NoLabelsError(DataError):

@@ -220,7 +220,7 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
     ) -> Iterator[tuple[Batch, npt.NDArray[Any]]]:
         """The batches of a dataset with the kernel's results."""
         self._check_use()
-        dataset = columns_for(dataset, self.n_features_in_, self._names())
+        dataset = columns_for(dataset.made_by(self.recipe_), self.n_features_in_, self._names())
         jobs = jobs_of(self.n_jobs)
         check_address_space(jobs)
         limit = memory_limit_of(self.memory_limit)

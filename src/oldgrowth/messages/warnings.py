@@ -61,3 +61,16 @@ class SpillsToMemoryWarning(UserWarning):
         )
         super().__init__(what.format("spill_dir"))
         self.on_command_line = what.format("--spill-dir")
+
+
+class NodataWarning(OldgrowthWarning):
+    """A scene has no nodata tag, but much of it is one value around the edge."""
+
+    def __init__(self, where: str, value: float, share: float) -> None:
+        what = (
+            f"{where} has no nodata tag, but about {share:.0%} of its pixels have the value {value:g} in all "
+            "bands, also at its corners. If this means that there is no data, give {}; otherwise these "
+            "pixels are rows like others."
+        )
+        super().__init__(what.format(f"nodata={value:g}"))
+        self.on_command_line = what.format(f"--nodata {value:g}")

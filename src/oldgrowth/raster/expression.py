@@ -20,7 +20,9 @@ from ..errors import ExpressionError
 
 Values = npt.NDArray[np.float32]
 
-MOST_NODES = 1000  # of a syntax tree: far more than anyone writes
+# Of an expression and its syntax tree: far more than anyone writes.
+MOST_TEXT, MOST_NODES, MOST_DEPTH = 4000, 1000, 200
+PIXELS_AT_ONCE = 1 << 14  # intermediate values stay in the cache
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -48,31 +50,34 @@ class Expression:
     text: str
     names: tuple[str, ...]
 
-    def __call__(self, bands: Mapping[str, Values]) -> Values:
-        """The values of the expression in float32; what is not finite is missing (NaN)."""
-        shape = next(iter(bands.values())).shape
-        with np.errstate(all="ignore"):
-            values = np.asarray(_evaluate(_parse(self.name, self.text), bands), dtype=np.float32)
-        values = np.broadcast_to(values, shape).copy()
-        values[~np.isfinite(values)] = np.nan
-        return values
+    def fill(self, out: Values, bands: Mapping[str, Values]) -> None:
+        """Compute the values by line and pixel in float32; what is not finite is missing (NaN)."""
+        tree = _parse(self.name, self.text)
+        lines = max(1, PIXELS_AT_ONCE // max(1, out.shape[1]))
+        for first in range(0, len(out), lines):
+            part = {name: bands[name][first : first + lines] for name in self.names}
+            with np.errstate(all="ignore"):
+                values = np.asarray(_evaluate(tree, part), dtype=np.float32)
+            out[first : first + lines] = np.where(np.isfinite(values), values, np.float32(np.nan))
 
 
 def parse_expression(name: str, text: Any, bands: Sequence[str]) -> Expression:
     """Check an expression against the names of the bands."""
     if not isinstance(text, str):
         raise ExpressionError(name, text, "an expression is text, such as '(B5 - B4) / (B5 + B4)'")
+    if len(text) > MOST_TEXT:
+        raise ExpressionError(name, f"{text[:40]} ...", f"it has more than {MOST_TEXT} characters")
     used: dict[str, None] = {}
     nodes = 0
-    pending: list[ast.AST] = [_parse(name, text)]
+    pending: list[tuple[ast.AST, int]] = [(_parse(name, text), 1)]
     while pending:
-        node = pending.pop()
+        node, depth = pending.pop()
         nodes += 1
-        if nodes > MOST_NODES:
-            raise ExpressionError(name, text, f"it has more than {MOST_NODES} parts")
+        if nodes > MOST_NODES or depth > MOST_DEPTH:
+            raise ExpressionError(name, text, f"it has more than {MOST_NODES} parts, or {MOST_DEPTH} levels")
         if isinstance(node, ast.Name):
             used[_known(name, text, node.id, bands)] = None
-        pending.extend(_operands(name, text, node))
+        pending.extend((operand, depth + 1) for operand in _operands(name, text, node))
     if not used:
         raise ExpressionError(name, text, "it uses no band")
     return Expression(name, text, tuple(used))
@@ -82,7 +87,8 @@ def _parse(name: str, text: str) -> ast.AST:
     try:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ExpressionError(name, text, getattr(error, "msg", None) or str(error)) from error
+        why = getattr(error, "msg", None) or str(error) or "it is nested too deeply"
+        raise ExpressionError(name, text, why) from error
 
 
 def _known(name: str, text: str, band: str, bands: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,16 @@ class Grid:
     def __str__(self) -> str:
         t = self.transform
         where = "no CRS" if self.crs is None else str(self.crs)
-        return f"{self.width} x {self.height} pixels of {t.a:g} x {-t.e:g} from ({t.c:g}, {t.f:g}), {where}"
+        sizes = f"{self.pixel_width:.10g} x {math.hypot(t.b, t.e):.10g}"
+        turned = ", rotated" if t.b or t.d else ""
+        return (
+            f"{self.width} x {self.height} pixels of {sizes} from ({t.c:.10g}, {t.f:.10g}){turned}, {where}"
+        )
+
+    @property
+    def pixel_width(self) -> float:
+        """The length of the side of a pixel along a line, also of a rotated grid."""
+        return math.hypot(self.transform.a, self.transform.d)
 
     def ratio_of(self, coarse: Grid) -> int | None:
         """How many of these pixels a pixel of another grid has along a side; None if it does not fit.
@@ -32,15 +42,15 @@ class Grid:
         """
         if (self.crs is None) != (coarse.crs is None) or (self.crs is not None and self.crs != coarse.crs):
             return None
-        ratio = round(coarse.transform.a / self.transform.a) if self.transform.a else 0
+        side = self.pixel_width
+        ratio = round(coarse.pixel_width / side) if side else 0
         if ratio < 1:
             return None
         wanted = self.transform @ Affine.scale(ratio)
-        pixel = max(abs(self.transform.a), abs(self.transform.b))
         corners = ((0, 0), (coarse.width, 0), (0, coarse.height))
         for corner in corners:
             (x, y), (u, v) = wanted @ corner, coarse.transform @ corner
-            if max(abs(x - u), abs(y - v)) > _TOLERANCE * pixel * ratio:
+            if max(abs(x - u), abs(y - v)) > _TOLERANCE * side * ratio:
                 return None
         if coarse.width * ratio < self.width or coarse.height * ratio < self.height:
             return None

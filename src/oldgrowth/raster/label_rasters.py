@@ -16,8 +16,8 @@ from rasterio.windows import Window
 from ..datasets.files import find_files
 from ..datasets.labels import Labels
 from ..errors import MissingCRSError, ParameterError
-from .bands import EXTENSIONS, opened, reading
 from .layers import Layers
+from .raster_files import EXTENSIONS, opened, reading
 from .strips import Strip
 
 

@@ -26,6 +26,13 @@ class MaskRule:
     def __str__(self) -> str:
         return f"{self.kind} {','.join(map(str, self.numbers))}"
 
+    def check_type(self, dtype: np.dtype[Any], file: str) -> None:
+        """Refuse bits of pixels that have none, or not so many."""
+        bits = 8 * dtype.itemsize if dtype.kind in "iu" else 0
+        if self.kind == "bits" and max(self.numbers) >= bits:
+            has = f"{bits} bits" if bits else "no bits"
+            raise ParameterError("mask", str(self), f"a rule for {dtype.name}, which has {has} ({file})")
+
     def masked(self, values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         if self.kind == "bits":
             bits = sum(1 << bit for bit in set(self.numbers))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +13,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..datasets.base import Dataset
+from ..datasets.base import Dataset, Partition
 from ..datasets.batches import FloatsOrBytes, Span
-from ..datasets.files import SourceFile
 from ..datasets.labels import CodedLabels, Labels
 from ..datasets.odd_texts import OddTexts
-from ..errors import ParameterError
-from .bands import EXTENSIONS as RASTER_EXTENSIONS
+from ..datasets.partition_edges import nearest_edges
+from ..errors import BandError, NoDataError, ParameterError
 from .blocks import BlockFilter, BlockGrid, drawn_blocks, rows_by_block
 from .label_rasters import RasterLabels
-from .layers import LayerReader, Layers, Pixels
-from .patches import patch_names, patches_of, touches_invalid
+from .layers import LayerReader, Layers
+from .patches import Rows, layer_of, patch_names, rows_around
+from .raster_files import EXTENSIONS as RASTER_EXTENSIONS
+from .recipe import check_recipe, recipe_of
 from .strips import LabelSource, PixelFilter, Strip, StripLabels
 from .vectors import VectorLabels
 
-STRIP_PIXELS = 1 << 17  # of a strip, about: what is read at a time
+# Of a strip, which is made into rows at a time, about.
+STRIP_PIXELS, STRIP_BYTES = 1 << 17, 1 << 24
 
 
 @dataclass(frozen=True)
@@ -36,21 +38,30 @@ class ScenePiece:
 
     first_row: int
     where: str
-    patches: Pixels  # by line and pixel: views that overlap
-    lines: npt.NDArray[np.intp]
-    pixels: npt.NDArray[np.intp]
-    all_bytes: bool
+    around: Rows  # the patches of its pixels
     columns: npt.NDArray[np.intp] | None
     label_values: Labels | None
 
     @property
     def rows(self) -> int:
-        return len(self.lines)
+        return len(self.around.lines)
+
+    @property
+    def lines(self) -> npt.NDArray[np.intp]:
+        """The line of each row within the strip."""
+        return self.around.lines
+
+    @property
+    def pixels(self) -> npt.NDArray[np.intp]:
+        """The pixel of each row within its line."""
+        return self.around.pixels
+
+    @property
+    def all_bytes(self) -> bool:
+        return self.around.all_bytes
 
     def fill(self, out: FloatsOrBytes, start: int) -> None:
-        part = slice(start, start + len(out))
-        values = self.patches[self.lines[part], self.pixels[part]]
-        out[...] = values if self.columns is None else values[:, self.columns]
+        self.around.fill(out, start, self.columns)
 
     def labels(self, start: int, stop: int) -> Labels | None:
         if self.label_values is None:
@@ -89,6 +100,7 @@ class Scene(Dataset):
         self._columns: npt.NDArray[np.intp] | None = None
         self._labels: LabelSource | None = None
         self._filters: tuple[PixelFilter, ...] = ()
+        self._range: tuple[int, int] | None = None  # of the strips of all scenes, in a partition
         self._counts: dict[Strip, int] = {}  # rows of strips that were read
 
     @property
@@ -96,23 +108,31 @@ class Scene(Dataset):
         """All strips in their order. Nothing of a result depends on them."""
         found = []
         for i, layers in enumerate(self.scenes):
-            lines = max(1, STRIP_PIXELS // layers.grid.width)
-            edges = [*range(0, layers.grid.height, lines), layers.grid.height]
+            edges = [*range(0, layers.grid.height, self._strip_lines(layers)), layers.grid.height]
             found += [Strip(i, first, stop) for first, stop in pairwise(edges)]
-        return found
+        return found if self._range is None else found[slice(*self._range)]
+
+    def _strip_lines(self, layers: Layers) -> int:
+        """Lines of a strip, so that its interleaved patches are small."""
+        most = max(1, STRIP_BYTES // (layers.value_bytes * self.patch))
+        return max(1, min(STRIP_PIXELS, most) // layers.grid.width)
 
     @property
     def expected_rows(self) -> int | None:
-        return self.n_rows or sum(layers.grid.width * layers.grid.height for layers in self.scenes)
+        if self.n_rows is not None:
+            return self.n_rows
+        return sum((strip.stop - strip.first) * self.scenes[strip.scene].grid.width for strip in self.strips)
 
     @property
     def reading_bytes(self) -> int:
-        """A strip as it is read, with its border, and its interleaved lines."""
+        """Lines as they are read, the values of a strip with its border, and its interleaved lines."""
         most = 0
         for layers in self.scenes:
-            lines = max(1, STRIP_PIXELS // layers.grid.width) + self.patch - 1
-            interleaved = 4 * len(layers.names) * (self.patch + 2) * layers.grid.width
-            most = max(most, lines * (layers.line_bytes + interleaved))
+            lines, half = self._strip_lines(layers), self.patch // 2
+            width = layers.grid.width + 2 * half
+            values = (lines + 2 * half) * (layers.value_bytes + 4 * len(layers.names) * layers.are_bytes)
+            patches = lines * self.patch * max(layers.value_bytes, 4 * len(layers.names))
+            most = max(most, layers.reading_bytes(lines + 2 * half) + width * (values + patches + 64 * lines))
         return most
 
     def with_labels(self, source: str | Path, field: str | None = None) -> Scene:
@@ -186,58 +206,34 @@ class Scene(Dataset):
     # What a dataset has to tell.
 
     def _pieces(self, rows: int, span: Span, carry: tuple[str, ...]) -> Iterator[ScenePiece]:
-        strips = self.strips
-        known = list(accumulate((self._counts.get(strip, -1) for strip in strips), initial=0))
-        skipped = 0
-        while skipped < len(strips) and strips[skipped] in self._counts and known[skipped + 1] <= span.start:
-            skipped += 1
-        first = known[skipped]
-        for scene, layers in enumerate(self.scenes):
-            left = [strip for strip in strips[skipped:] if strip.scene == scene]
-            if not left or (span.stop is not None and first >= span.stop and self._is_part):
-                continue
-            with layers.reader() as reader:
-                for strip in left:
+        strips, first, begin = self.strips, self._first_of_strips, 0
+        for strip in strips:  # those before the span are not read, if their rows are known
+            count = self._counts.get(strip)
+            if count is None or first + count > span.start:
+                break
+            first, begin = first + count, begin + 1
+        for scene, some in groupby(strips[begin:], key=lambda strip: strip.scene):
+            with self.scenes[scene].reader() as reader:
+                for strip in some:
+                    if self._is_part and span.stop is not None and first >= span.stop:
+                        return
                     piece = self._piece(reader, strip, first)
                     self._counts[strip] = piece.rows
                     first += piece.rows
                     yield piece
-                    if self._is_part and span.stop is not None and first >= span.stop:
-                        return
+                    del piece  # before there is another one
 
     def _piece(self, reader: LayerReader, strip: Strip, first_row: int) -> ScenePiece:
-        layers, half = reader.layers, self.patch // 2
-        top, bottom = max(0, strip.first - half), min(layers.grid.height, strip.stop + half)
         chosen, labels = self._chosen(strip)
-        if not chosen.any():
-            bottom = top  # nothing to read
-        pixels, valid = reader.read(top, bottom)
-        if bottom > top:
-            chosen &= valid[strip.first - top :][: strip.stop - strip.first]
-        lines, places = np.nonzero(chosen)
-        border = ((half - strip.first + top, half - bottom + strip.stop), (half, half))
-        if not len(lines):
-            patches: Pixels = np.empty((0, 0, self.n_features), dtype=pixels.dtype)
-            all_bytes = pixels.dtype == np.uint8
+        if chosen.any():
+            half = self.patch // 2
+            pixels, valid = reader.read(strip.first, strip.stop, half)
+            chosen &= valid[half : len(valid) - half, half : valid.shape[1] - half]
         else:
-            padded: Any = np.pad(pixels, (*border, (0, 0)))
-            patches, all_bytes = self._patches(padded, np.pad(valid, border), lines, places)
-        values = None if labels is None else labels.at(lines, places)
-        return ScenePiece(first_row, layers.where, patches, lines, places, all_bytes, self._columns, values)
-
-    def _patches(
-        self,
-        pixels: Pixels,
-        valid: npt.NDArray[np.bool_],
-        lines: npt.NDArray[np.intp],
-        places: npt.NDArray[np.intp],
-    ) -> tuple[Pixels, bool]:
-        """Patches of a strip; pixels that are not valid are missing, for which bytes have no value."""
-        missing = bool(touches_invalid(valid, self.patch)[lines, places].any())
-        if missing:
-            pixels = pixels.astype(np.float32, copy=False)
-            pixels[~valid] = np.nan
-        return patches_of(pixels, self.patch), pixels.dtype == np.uint8
+            pixels, valid = reader.nothing()
+        rows = rows_around(pixels, valid, chosen, self.patch)
+        values = None if labels is None else labels.at(rows.lines, rows.pixels)
+        return ScenePiece(first_row, reader.layers.where, rows, self._columns, values)
 
     def _chosen(self, strip: Strip) -> tuple[npt.NDArray[np.bool_], StripLabels | None]:
         """Which pixels may be rows, and their labels."""
@@ -251,42 +247,82 @@ class Scene(Dataset):
             chosen &= pixels.keeps(strip, labels)
         return chosen, labels
 
+    @property
+    def _first_of_strips(self) -> int:
+        """The number of the first row of its strips."""
+        return 0 if self._range is None else self.first_row
+
+    @property
+    def _where(self) -> str:
+        more = f" and {len(self.scenes) - 1} more" if len(self.scenes) > 1 else ""
+        return f"{self.scenes[0].where}{more}"
+
+    def _check_end(self, end: int, start: int) -> None:
+        if end == 0 and self.n_rows is None and not self._is_part:
+            what = "all its pixels are nodata or masked"
+            raise NoDataError(self._where, what if self._labels is None else f"{what}, or have no label")
+        super()._check_end(end, start)
+
+    def _read_rows(self) -> int:
+        counts = [self._counts.get(strip) for strip in self.strips]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else super()._read_rows()
+
+    def _cut(self, n: int) -> list[Partition]:
+        """Partitions are cut between strips; their rows are counted by reading them."""
+        strips = self.strips
+        sizes = [(strip.stop - strip.first) * self.scenes[strip.scene].grid.width for strip in strips]
+        places = list(accumulate(sizes, initial=0))
+        edges = [places.index(edge) for edge in nearest_edges(places, n)]
+        begin = 0 if self._range is None else self._range[0]
+        return [
+            Partition(self._of_strips(begin + first, begin + last), None, None)
+            for first, last in pairwise(edges)
+        ]
+
+    def _of_strips(self, first: int, last: int) -> Scene:
+        part = copy.copy(self)
+        part._range, part._is_part, part.n_rows = (first, last), True, None
+        return part
+
     def _column_names(self) -> Sequence[str]:
         return patch_names(self.layer_names, self.patch)
+
+    def _check_names(self, names: Sequence[str]) -> None:
+        """Missing features are told by their bands."""
+        known = set(self._column_names())
+        bands = dict.fromkeys(layer_of(name) for name in names if name not in known)
+        missing = [name for name in bands if name not in self.layer_names]
+        if missing:
+            raise BandError(self._where, missing, self.layer_names)
+        super()._check_names(names)
 
     def _use_features(self, features: tuple[str, ...]) -> None:
         every = {name: i for i, name in enumerate(self._column_names())}
         self._columns = np.array([every[name] for name in features], dtype=np.intp)
 
     def fingerprint(self) -> dict[str, Any]:
-        files = [file for layers in self.scenes for file in layers_files(layers)]
         labels = None if self._labels is None else self._labels.fingerprint()
         return {
             "kind": self.kind,
-            "files": [file.described() for file in files],
+            "files": [file.described() for layers in self.scenes for file in layers.files],
             "recipe": self.recipe,
             "features": list(self.feature_names or ()),
             "labels": labels,
             "filters": [pixels.fingerprint() for pixels in self._filters],
+            "strips": self._range,
         }
 
     @property
     def recipe(self) -> dict[str, Any]:
-        """How features are made of bands, so that the same can be done with another scene."""
-        layers = self.scenes[0]
-        return {
-            "bands": [band.name for band in layers.bands],
-            "extra": {expression.name: expression.text for expression in layers.extra},
-            "patch": self.patch,
-            "mask": None if layers.mask is None else str(layers.mask.rule),
-        }
+        return recipe_of(self.scenes[0], self.patch)
+
+    def made_by(self, recipe: dict[str, Any] | None) -> Scene:
+        for layers in self.scenes:
+            check_recipe(layers, self.patch, recipe)
+        return self
 
     def _described(self) -> list[tuple[str, str]]:
         grids = "; ".join(f"{layers.where}: {layers.grid}" for layers in self.scenes[:4])
         more = f" and {len(self.scenes) - 4} more" if len(self.scenes) > 4 else ""
         return [("scenes", grids + more), ("layers", ", ".join(self.layer_names)), ("patch", f"{self.patch}")]
-
-
-def layers_files(layers: Layers) -> list[SourceFile]:
-    bands = (*layers.bands, *layers.used, *([layers.mask.band] if layers.mask else []))
-    return list({band.file.path: band.file for band in bands}.values())

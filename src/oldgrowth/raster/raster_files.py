@@ -1,0 +1,167 @@
+"""What a raster file has, and how it is read: errors name the file, and GDAL's cache is bounded."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import rasterio
+from rasterio.enums import ColorInterp, MaskFlags
+from rasterio.errors import NotGeoreferencedWarning, RasterioError
+
+from ..datasets.files import SourceFile, find_files, is_url, seen_now
+from ..errors import DamagedFileError, NoDataError, RemoteRasterError
+from .grid import Grid
+
+EXTENSIONS = (".tif", ".tiff", ".vrt", ".jp2", ".img")
+KIND = "a raster"
+# Of GDAL's block cache, which would take 5 % of the machine's memory. Whole rows of blocks are read at once,
+# so that no block is needed twice.
+CACHE_BYTES = 8 << 20
+_DEEPEST = 8  # virtual rasters within virtual rasters
+
+
+@dataclass(frozen=True)
+class Band:
+    """A band of a file. Its pixels are `ratio` times as large as those of the scene along a side."""
+
+    name: str
+    file: SourceFile
+    index: int
+    dtype: np.dtype[Any]
+    grid: Grid  # of its file
+    nodata: float | None  # a value that the band can have
+    scale: float = 1.0
+    offset: float = 0.0
+    block_lines: int = 1  # lines that are decoded together
+    block_bytes: int = 0  # memory of a block while it is decoded
+    masked: bool = False  # whether the file has a mask or an alpha band
+    files: tuple[SourceFile, ...] = ()  # the file, and others that pixels are in
+    ratio: int = 1
+
+    @property
+    def is_bytes(self) -> bool:
+        """Whether its values are bytes, as they are."""
+        return self.dtype == np.uint8 and (self.scale, self.offset) == (1.0, 0.0)
+
+    def with_nodata(self, value: float) -> Band:
+        return replace(self, nodata=possible(value, self.dtype))
+
+
+def possible(value: float | None, dtype: np.dtype[Any]) -> float | None:
+    """The value as one of this type; None if there is none, or if it is NaN, which is always missing."""
+    if value is None or not math.isfinite(value) or dtype.kind not in "iu":
+        return None if value is None or math.isnan(value) else value
+    limits = np.iinfo(dtype)
+    return int(value) if value == int(value) and limits.min <= value <= limits.max else None
+
+
+def find_rasters(source: Any) -> list[SourceFile]:
+    """The files of a path, directory, glob or list."""
+    for one in [source] if isinstance(source, str | os.PathLike) else source:
+        text = str(one)
+        if (is_url(text) and not text.startswith("file://")) or text.startswith("/vsi"):
+            raise RemoteRasterError(text)
+    return find_files(source, EXTENSIONS)
+
+
+@contextmanager
+def opened(file: SourceFile) -> Iterator[Any]:
+    """A raster for reading; errors name the file."""
+    with file.watched(KIND):
+        file.open().close()  # errors of the operating system
+        with reading(file), warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotGeoreferencedWarning)
+            raster = rasterio.open(file.path)
+        with raster:
+            yield raster
+
+
+@contextmanager
+def reading(file: SourceFile, others: Sequence[SourceFile] = ()) -> Iterator[None]:
+    """Turn rasterio's errors into errors that name the file, unless it or others that belong to it changed.
+
+    GDAL's cache is bounded meanwhile.
+    """
+    try:
+        with rasterio.Env(GDAL_CACHEMAX=CACHE_BYTES):  # in bytes
+            yield
+    except RasterioError as error:
+        for one in (file, *others):
+            one.check_unchanged()
+        raise DamagedFileError(file.path, KIND, error.__cause__ or error) from error
+
+
+def look_at(file: SourceFile) -> tuple[Band, ...]:
+    """The bands of a file. Alpha bands are masks, not bands."""
+    with opened(file) as raster:
+        grid = Grid(raster.width, raster.height, raster.transform, raster.crs)
+        files, block_lines, block_bytes = _behind(raster, file, 0)
+        bands = tuple(
+            Band(
+                _description(raster.descriptions[i]),
+                file,
+                i + 1,
+                _dtype(raster.dtypes[i]),
+                grid,
+                possible(raster.nodatavals[i], _dtype(raster.dtypes[i])),
+                float(raster.scales[i]),
+                float(raster.offsets[i]),
+                min(block_lines, grid.height),
+                block_bytes,
+                MaskFlags.per_dataset in raster.mask_flag_enums[i],
+                tuple(files.values()),
+            )
+            for i in range(raster.count)
+            if raster.colorinterp[i] != ColorInterp.alpha
+        )
+    if not bands:
+        raise NoDataError(file.path, "it has no band")
+    return bands
+
+
+def _behind(raster: Any, file: SourceFile, depth: int) -> tuple[dict[str, SourceFile], int, int]:
+    """All files of a raster, and the most lines and bytes of their blocks.
+
+    A virtual raster has the blocks of the rasters that it refers to.
+    """
+    lines = max((shape[0] for shape in raster.block_shapes), default=1)
+    size = sum(
+        shape[0] * shape[1] * np.dtype(_dtype(kind)).itemsize
+        for shape, kind in zip(raster.block_shapes, raster.dtypes, strict=True)
+    )
+    files = {os.path.abspath(file.path): file}
+    for path in raster.files:
+        place = os.path.abspath(path)
+        if place in files:
+            continue
+        if not os.path.isfile(path):
+            raise NoDataError(file.path, f"it refers to {path}, which is not a local file")
+        files[place] = seen_now(path)
+        if raster.driver == "VRT" and depth < _DEEPEST:
+            with opened(files[place]) as inner:
+                inside, inner_lines, inner_size = _behind(inner, files[place], depth + 1)
+            files = inside | files
+            lines, size = max(lines, inner_lines), max(size, inner_size)
+    return files, lines, size
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    return np.dtype(np.complex64) if name.startswith("complex") else np.dtype(name)
+
+
+def _description(text: str | None) -> str:
+    return identifier(text) if text and text.strip() else ""
+
+
+def identifier(text: str) -> str:
+    """A name that can be used in expressions."""
+    name = re.sub(r"\W+", "_", text.strip()).strip("_") or "band"
+    return f"B{name}" if name[0].isdigit() else name
