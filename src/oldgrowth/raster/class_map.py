@@ -16,8 +16,8 @@ from rasterio.windows import Window
 
 from ..datasets.files import SourceFile, find_files
 from ..errors import MissingCRSError, NoDataError, NotAClassMapError
-from .bands import EXTENSIONS, opened, reading
 from .grid import Grid
+from .raster_files import EXTENSIONS, opened, reading
 
 MOST_CLASSES = 65_535
 _STRIP_PIXELS, _MOST_PIXELS = 1 << 22, 1 << 25  # read at a time: about, and at most
