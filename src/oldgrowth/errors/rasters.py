@@ -30,9 +30,9 @@ class GridError(DataError):
 class MissingCRSError(DataError):
     """A raster or a vector file does not tell where it lies."""
 
-    def __init__(self, file: str, why: str) -> None:
+    def __init__(self, file: str, why: str, tool: str = "gdal_edit -a_srs") -> None:
         super().__init__(
-            f"{file} has no coordinate reference system, {why}. Set one, for example with gdal_edit -a_srs."
+            f"{file} has no coordinate reference system, {why}. Set one, for example with {tool}."
         )
 
 
@@ -105,3 +105,41 @@ class NoLabelsError(DataError):
 
     def __init__(self, source: str, what: str) -> None:
         super().__init__(f"{source} labels no pixel: {what}.")
+
+
+class GeometryTypeError(DataError):
+    """Geometries with labels are neither polygons nor points."""
+
+    def __init__(self, file: str, types: Sequence[str]) -> None:
+        super().__init__(
+            f"{file} has geometries of type {', '.join(types)}: labels are those of polygons and points. "
+            "Convert them: lines by a buffer around them, curves with ogr2ogr -nlt CONVERT_TO_LINEAR."
+        )
+
+
+class TransformError(DataError):
+    """Labels cannot be transformed to the coordinate reference system of a scene."""
+
+    def __init__(self, file: str, crs: object, scene: object, reason: object) -> None:
+        text = " ".join(str(reason).split()).rstrip(".")
+        super().__init__(
+            f"The labels of {file} cannot be transformed from {crs} to {scene}, that of the scene: {text}. "
+            "Cut them to the surroundings of the scene."
+        )
+
+
+class LabelledSceneError(DataError):
+    """Labels are given for a scene that has some."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The scene has labels already, of {name!r}: give labels to the scene as it was opened, and "
+            "split it afterwards."
+        )
+
+
+class NoRowsError(DataError):
+    """No pixel of a scene is left as a row."""
+
+    def __init__(self, where: str, what: str) -> None:
+        super().__init__(f"{where} has no rows: {what}.")

@@ -6,9 +6,19 @@ check_installed()
 
 from .accuracy import Accuracy, area_adjusted  # noqa: E402 - only if the extra is installed
 from .assess import assess_map  # noqa: E402
+from .block_kfold import BlockKFold  # noqa: E402
 from .maps import write_map  # noqa: E402
 from .opening import open_scene  # noqa: E402
 from .sample import sample_map  # noqa: E402
 from .scene import Scene  # noqa: E402
 
-__all__ = ["Accuracy", "Scene", "area_adjusted", "assess_map", "open_scene", "sample_map", "write_map"]
+__all__ = [
+    "Accuracy",
+    "BlockKFold",
+    "Scene",
+    "area_adjusted",
+    "assess_map",
+    "open_scene",
+    "sample_map",
+    "write_map",
+]

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from rasterio.enums import Resampling
-from rasterio.vrt import WarpedVRT
+from rasterio import warp
+from rasterio.errors import RasterioError
 from rasterio.windows import Window
 
-from ..datasets.files import find_files
+from ..checks import is_real
 from ..datasets.labels import Labels
-from ..errors import MissingCRSError, ParameterError
+from ..errors import ColumnTypeError, MissingCRSError, ParameterError, TransformError
+from .boxes import Box
+from .grid import Grid
+from .label_windows import WindowedLabels
 from .layers import Layers
-from .raster_files import EXTENSIONS, opened, reading
-from .strips import Strip
+from .raster_files import find_rasters, look_at, opened, reading
+from .shapes import to_pixels
+from .strips import Strip, StripLabels
+
+_TILE_PIXELS = 1 << 16  # of a scene, whose labels are looked up at a time
+_READ_PIXELS = 1 << 22  # of the raster of labels, read at a time
+_TILE_BYTES = 256  # of a pixel while it is looked up
 
 
 @dataclass(frozen=True)
@@ -32,41 +39,139 @@ class ValuedPixels:
         return self.values[lines, pixels]
 
 
-class RasterLabels:
-    """Labels in a band; nodata pixels have none. Other grids are sampled by nearest neighbour."""
+@dataclass(frozen=True)
+class Tile:
+    """Some pixels of a scene."""
 
-    def __init__(self, path: Any, scenes: Sequence[Layers]) -> None:
-        (self._file,) = find_files(path, EXTENSIONS)
+    first: int  # line
+    stop: int
+    left: int
+    right: int
+
+    @property
+    def pixels(self) -> int:
+        return (self.stop - self.first) * (self.right - self.left)
+
+    def halves(self) -> tuple[Tile, Tile]:
+        if self.right - self.left > self.stop - self.first:
+            middle = (self.left + self.right) // 2
+            return Tile(self.first, self.stop, self.left, middle), Tile(
+                self.first, self.stop, middle, self.right
+            )
+        middle = (self.first + self.stop) // 2
+        return Tile(self.first, middle, self.left, self.right), Tile(middle, self.stop, self.left, self.right)
+
+
+class RasterLabels(WindowedLabels):
+    """Labels in a band; nodata pixels have none.
+
+    A pixel of a scene has the label of the pixel that its centre is in, in any grid and coordinate reference
+    system.
+    """
+
+    def __init__(self, path: Any, nodata: Any, scenes: Sequence[Layers]) -> None:
+        super().__init__(scenes)
+        if nodata is not None and not is_real(nodata):
+            raise ParameterError("nodata", nodata, "a number, or None for that of the file")
+        found = find_rasters(path)
+        if len(found) > 1:
+            raise ParameterError("labels", str(path), f"one file; {found[0].path} and {found[1].path} match")
+        self._file, self._nodata = found[0], nodata
+        band, *more = look_at(self._file)
+        if band.grid.crs is None:
+            raise MissingCRSError(self._file.path, "so that its labels cannot be placed")
+        if more:
+            raise ParameterError("labels", self._file.path, f"a raster of one band; it has {1 + len(more)}")
+        self.name, self.files = band.name or "label", band.files
+        self._dtype, self._grid = band.dtype, band.grid
+        if self._dtype.kind not in "iuf":
+            raise ColumnTypeError(self.name, self._file.path, self._dtype, "target")
+
+    def _found(self, lines: Strip) -> tuple[npt.NDArray[Any], ...]:
+        grid = self.scenes[lines.scene].grid
+        values = np.zeros((lines.stop - lines.first, grid.width), dtype=self._dtype)
+        present = np.zeros(values.shape, dtype=bool)
         with opened(self._file) as raster:
-            if raster.crs is None:
-                raise MissingCRSError(self._file.path, "so that its labels cannot be placed")
-            if raster.count != 1:
-                wanted = f"a raster of one band; {self._file.path} has {raster.count}"
-                raise ParameterError("labels", self._file.path, wanted)
-            self.name = raster.descriptions[0] or "label"
-        self._grids = [layers.grid for layers in scenes]
+            if grid == self._grid:
+                tile = Tile(lines.first, lines.stop, 0, grid.width)
+                values, present = self._read(raster, tile)
+            else:
+                self._sample(raster, grid, lines, values, present)
+        return values, present
 
-    def read(self, strip: Strip) -> ValuedPixels:
-        grid = self._grids[strip.scene]
-        window = Window(0, strip.first, grid.width, strip.stop - strip.first)
-        with opened(self._file) as raster, reading(self._file):
-            with WarpedVRT(
-                raster,
-                crs=grid.crs,
-                transform=grid.transform,
-                width=grid.width,
-                height=grid.height,
-                resampling=Resampling.nearest,
-                add_alpha=raster.nodata is None,
-            ) as vrt:
-                values = vrt.read(1, window=window)
-                present = vrt.dataset_mask(window=window) != 0
-            nodata = raster.nodata
-        if nodata is not None and not math.isnan(nodata):
-            present &= values != nodata
+    def _sample(
+        self,
+        raster: Any,
+        grid: Grid,
+        lines: Strip,
+        values: npt.NDArray[Any],
+        present: npt.NDArray[np.bool_],
+    ) -> None:
+        """Fill in values at the centres of pixels, and where there is one."""
+        pending = [Tile(lines.first, lines.stop, 0, grid.width)]
+        while pending:
+            tile = pending.pop()
+            if tile.pixels > _TILE_PIXELS:
+                pending += tile.halves()
+                continue
+            x, y, inside = self._places(grid, tile)
+            if not inside.any():
+                continue
+            x, y = x[inside], y[inside]
+            source = Tile(int(y.min()), int(y.max()) + 1, int(x.min()), int(x.max()) + 1)
+            if source.pixels > _READ_PIXELS and tile.pixels > 1:
+                pending += tile.halves()
+                continue
+            part = slice(tile.first - lines.first, tile.stop - lines.first), slice(tile.left, tile.right)
+            read, valid = self._read(raster, source)
+            values[part][inside] = read[y - source.first, x - source.left]
+            present[part][inside] = valid[y - source.first, x - source.left]
+
+    def _places(
+        self, grid: Grid, tile: Tile
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        """The pixels of the raster of labels in which the centres of a tile are, and which are in it."""
+        x, y = np.meshgrid(np.arange(tile.left, tile.right) + 0.5, np.arange(tile.first, tile.stop) + 0.5)
+        points = np.column_stack(grid.transform @ (x.ravel(), y.ravel()))
+        if grid.crs != self._grid.crs:
+            try:
+                points = np.column_stack(warp.transform(grid.crs, self._grid.crs, *points.T))
+            except RasterioError as error:
+                raise TransformError(self._file.path, self._grid.crs, grid.crs, error) from error
+        places = np.floor(to_pixels(self._grid.transform)(points))
+        inside = np.all((places >= 0) & (places < (self._grid.width, self._grid.height)), axis=1)
+        assert isinstance(inside, np.ndarray)
+        whole = np.where(inside[:, None], places, 0).astype(np.int64)
+        return whole[:, 0].reshape(x.shape), whole[:, 1].reshape(x.shape), inside.reshape(x.shape)
+
+    def _read(self, raster: Any, tile: Tile) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+        window = Window(tile.left, tile.first, tile.right - tile.left, tile.stop - tile.first)
+        with reading(self._file, self.files):
+            values = raster.read(1, window=window)
+            present = raster.read_masks(1, window=window) != 0
+        if self._nodata is not None:
+            present &= values != self._nodata
         if values.dtype.kind == "f":
             present &= np.isfinite(values)
-        return ValuedPixels(values, present)
+        return values, present
+
+    def _labels(self, *arrays: npt.NDArray[Any]) -> StripLabels:
+        return ValuedPixels(*arrays)
+
+    @property
+    def reading_bytes(self) -> int:
+        """A window and its mask, and tiles of it as they are looked up."""
+        pixel = self._dtype.itemsize + 3
+        return (self._window_pixels + _READ_PIXELS) * pixel + _TILE_PIXELS * _TILE_BYTES
 
     def fingerprint(self) -> dict[str, Any]:
-        return {"file": self._file.described()}
+        return {"files": [file.described() for file in self.files], "nodata": self._nodata}
+
+    def _none(self) -> str:
+        scenes = "; ".join(
+            f"{scene.where} ({Box.of(scene.grid)}, {scene.grid.crs})" for scene in self.scenes[:3]
+        )
+        return (
+            f"it is in {Box.of(self._grid)}, {self._grid.crs}, and all of its pixels within {scenes} are "
+            "nodata, if there are any"
+        )

@@ -19,7 +19,7 @@ from rasterio.errors import RasterioError
 from ..datasets.files import SourceFile, find_files
 from ..errors import DamagedFileError, DataError, MissingCRSError, NoDataError, ParameterError
 from ..system.atomic_file import new_file
-from .vectors import EXTENSIONS, KIND
+from .vector_files import EXTENSIONS, KIND
 
 DRIVERS = {".gpkg": "GPKG", ".shp": "ESRI Shapefile", ".geojson": "GeoJSON", ".json": "GeoJSON"}
 _DEGREES = "EPSG:4326"  # which GeoJSON is in

@@ -6,27 +6,23 @@ import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..datasets.base import Dataset, Partition
+from ..datasets.base import Partition
 from ..datasets.batches import FloatsOrBytes, Span
 from ..datasets.labels import CodedLabels, Labels
 from ..datasets.odd_texts import OddTexts
 from ..datasets.partition_edges import nearest_edges
-from ..errors import BandError, NoDataError, ParameterError
-from .blocks import BlockFilter, BlockGrid, drawn_blocks, rows_by_block
-from .label_rasters import RasterLabels
+from ..errors import BandError
+from .labelled import LabelledPixels
 from .layers import LayerReader, Layers
 from .patches import Rows, layer_of, patch_names, rows_around
-from .raster_files import EXTENSIONS as RASTER_EXTENSIONS
 from .recipe import check_recipe, recipe_of
-from .strips import LabelSource, PixelFilter, Strip, StripLabels
-from .vectors import VectorLabels
+from .strips import Strip
 
 # Of a strip, which is made into rows at a time, about.
 STRIP_PIXELS, STRIP_BYTES = 1 << 17, 1 << 24
@@ -82,7 +78,7 @@ class ScenePiece:
         return None
 
 
-class Scene(Dataset):
+class Scene(LabelledPixels):
     """Pixels of one or several rasters as rows; made by `open_scene`."""
 
     kind = "Raster"
@@ -90,18 +86,13 @@ class Scene(Dataset):
     n_rows = None
 
     def __init__(self, scenes: Sequence[Layers], patch: int) -> None:
-        self.scenes = tuple(scenes)
-        self.patch = patch
-        self.target: str | None = None
+        super().__init__(scenes, patch)
         self.layer_names = self.scenes[0].names
         self.feature_names = patch_names(self.layer_names, patch)
         self.n_features = len(self.feature_names)
         self.nbytes = None
         self._columns: npt.NDArray[np.intp] | None = None
-        self._labels: LabelSource | None = None
-        self._filters: tuple[PixelFilter, ...] = ()
         self._range: tuple[int, int] | None = None  # of the strips of all scenes, in a partition
-        self._counts: dict[Strip, int] = {}  # rows of strips that were read
 
     @property
     def strips(self) -> list[Strip]:
@@ -133,75 +124,7 @@ class Scene(Dataset):
             values = (lines + 2 * half) * (layers.value_bytes + 4 * len(layers.names) * layers.are_bytes)
             patches = lines * self.patch * max(layers.value_bytes, 4 * len(layers.names))
             most = max(most, layers.reading_bytes(lines + 2 * half) + width * (values + patches + 64 * lines))
-        return most
-
-    def with_labels(self, source: str | Path, field: str | None = None) -> Scene:
-        """The pixels that have a label, as rows with a target.
-
-        Parameters
-        ----------
-        source : path
-            Polygons or points (GeoPackage, shapefile, GeoJSON, ...) in any coordinate reference system, or a
-            raster of one band. A pixel has the label of the polygon that its centre is in, or of a point in
-            it; where several overlap, the last one in the file counts. A raster is sampled by nearest
-            neighbour; its nodata pixels have no label.
-        field : str, optional
-            The field of the polygons or points with the labels; not needed if there is only one.
-        """
-        is_raster = Path(source).suffix.lower() in RASTER_EXTENSIONS
-        if is_raster and field is not None:
-            raise ParameterError("field", field, "omitted: a raster of labels has no fields")
-        labels: LabelSource = (
-            RasterLabels(source, self.scenes) if is_raster else VectorLabels(source, field, self.scenes)
-        )
-        chosen = self._changed()
-        chosen._labels, chosen.target, chosen._filters = labels, labels.name, ()
-        return chosen
-
-    def split_blocks(self, size: str | float, share: float = 0.3, seed: int = 0) -> tuple[Scene, Scene]:
-        """Split the rows by square blocks of ground into a part for training and one for tests.
-
-        Pixels near each other are alike: a random split would test a forest on what it has seen.
-
-        Parameters
-        ----------
-        size : str or number
-            Side of a block, such as "2 km" or "500 m", or a number in units of the map.
-        share : float
-            Share of the rows that is for tests, about: blocks are drawn whole.
-        seed : int
-            Which blocks are drawn.
-
-        Returns
-        -------
-        train, test : Scene
-            Rows of training are so far from the blocks of the test that no patch has pixels of both.
-        """
-        if not 0 < share < 1:
-            raise ParameterError("share", share, "between 0 and 1")
-        blocks, grids = BlockGrid.parse(size), tuple(layers.grid for layers in self.scenes)
-        counts = rows_by_block(((strip, self.candidates(strip)) for strip in self.strips), grids, blocks)
-        if len(counts) < 2:
-            raise ParameterError("size", size, f"smaller: all rows are in {len(counts)} block")
-        chosen = drawn_blocks(counts, share, seed)
-        gap = 2 * (self.patch // 2)
-        train, test = (BlockFilter(blocks, chosen, inside, gap, grids) for inside in (False, True))
-        return self.filtered(train), self.filtered(test)
-
-    def filtered(self, pixels: PixelFilter) -> Scene:
-        """The rows that a filter keeps."""
-        chosen = self._changed()
-        chosen._filters = (*self._filters, pixels)
-        return chosen
-
-    def candidates(self, strip: Strip) -> npt.NDArray[np.bool_]:
-        """Which pixels of a strip are rows, if they are valid."""
-        return self._chosen(strip)[0]
-
-    def _changed(self) -> Scene:
-        chosen = copy.copy(self)
-        chosen.n_rows, chosen._counts = None, {}
-        return chosen
+        return most + (0 if self._labels is None else self._labels.reading_bytes)
 
     # What a dataset has to tell.
 
@@ -235,18 +158,6 @@ class Scene(Dataset):
         values = None if labels is None else labels.at(rows.lines, rows.pixels)
         return ScenePiece(first_row, reader.layers.where, rows, self._columns, values)
 
-    def _chosen(self, strip: Strip) -> tuple[npt.NDArray[np.bool_], StripLabels | None]:
-        """Which pixels may be rows, and their labels."""
-        labels = None if self._labels is None else self._labels.read(strip)
-        if labels is None:
-            shape = (strip.stop - strip.first, self.scenes[strip.scene].grid.width)
-            chosen = np.ones(shape, dtype=bool)
-        else:
-            chosen = labels.present.copy()
-        for pixels in self._filters:
-            chosen &= pixels.keeps(strip, labels)
-        return chosen, labels
-
     @property
     def _first_of_strips(self) -> int:
         """The number of the first row of its strips."""
@@ -256,17 +167,6 @@ class Scene(Dataset):
     def _where(self) -> str:
         more = f" and {len(self.scenes) - 1} more" if len(self.scenes) > 1 else ""
         return f"{self.scenes[0].where}{more}"
-
-    def _check_end(self, end: int, start: int) -> None:
-        if end == 0 and self.n_rows is None and not self._is_part:
-            what = "all its pixels are nodata or masked"
-            raise NoDataError(self._where, what if self._labels is None else f"{what}, or have no label")
-        super()._check_end(end, start)
-
-    def _read_rows(self) -> int:
-        counts = [self._counts.get(strip) for strip in self.strips]
-        known = [count for count in counts if count is not None]
-        return sum(known) if len(known) == len(counts) else super()._read_rows()
 
     def _cut(self, n: int) -> list[Partition]:
         """Partitions are cut between strips; their rows are counted by reading them."""

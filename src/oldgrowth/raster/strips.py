@@ -31,10 +31,25 @@ class StripLabels(Protocol):
     def at(self, lines: npt.NDArray[np.intp], pixels: npt.NDArray[np.intp]) -> Labels: ...
 
 
+@dataclass(frozen=True)
+class StripRows:
+    """Which pixels of a strip are rows, and their labels."""
+
+    strip: Strip
+    lines: npt.NDArray[np.intp]  # counted from the first line of the strip
+    pixels: npt.NDArray[np.intp]
+    labels: StripLabels | None
+
+
 class LabelSource(Protocol):
     """Where labels of pixels come from."""
 
     name: str
+
+    @property
+    def reading_bytes(self) -> int:
+        """Memory for reading them, beside what is in memory already."""
+        ...
 
     def read(self, strip: Strip) -> StripLabels: ...
 
@@ -42,7 +57,7 @@ class LabelSource(Protocol):
 
 
 class PixelFilter(Protocol):
-    """Which of the pixels that may be rows are."""
+    """Which of the pixels that may be rows are. As text, it tells what these pixels are."""
 
     def keeps(self, strip: Strip, labels: StripLabels | None) -> npt.NDArray[np.bool_]: ...
 

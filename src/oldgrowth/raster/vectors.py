@@ -3,130 +3,171 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyogrio
-import shapely
-from affine import Affine
-from rasterio import features, warp
+import pyarrow as pa
+from rasterio import warp
+from rasterio.crs import CRS
+from rasterio.errors import RasterioError
 
-from ..datasets.files import SourceFile, find_files
-from ..datasets.labels import CodedLabels, Labels, objects
-from ..errors import DamagedFileError, MissingColumnError, MissingCRSError, NoDataError, NoLabelsError
+from ..datasets.labels import CodedLabels, Labels, objects, type_class
+from ..errors import GeometryTypeError, NoLabelsError, TransformError
+from .boxes import Box
 from .grid import Grid
+from .label_windows import WindowedLabels
 from .layers import Layers
-from .strips import Strip
+from .shapes import VERTEX_BYTES, VERTICES, Floats, Shapes, burn, joined, shapes_of, to_pixels
+from .strips import Strip, StripLabels
+from .vector_files import VectorFile, open_vectors
 
-EXTENSIONS = (".gpkg", ".shp", ".geojson", ".json", ".fgb", ".gml", ".kml")
-KIND = "a vector file"
-
-
-@dataclass(frozen=True)
-class Shapes:
-    """Geometries on the grid of a scene, with a tree to find them, and the code of each one's label."""
-
-    geometries: npt.NDArray[Any]
-    codes: npt.NDArray[np.int32]
-    tree: shapely.STRtree
+_MARGIN = 0.1  # of a scene, by which the area that is searched for geometries is larger
+_MOVED = 1 << 17  # coordinates that are transformed at a time
 
 
 @dataclass(frozen=True)
 class CodedPixels:
-    """Codes of labels by line and pixel; negative where there is none."""
+    """Codes of labels by line and pixel, counted from 1; 0 where there is none."""
 
-    codes: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.unsignedinteger[Any]]
     values: npt.NDArray[Any]
 
     @property
     def present(self) -> npt.NDArray[np.bool_]:
-        return self.codes >= 0
+        return self.codes > 0
 
     def at(self, lines: npt.NDArray[np.intp], pixels: npt.NDArray[np.intp]) -> Labels:
-        codes = self.codes[lines, pixels]
+        codes = self.codes[lines, pixels].astype(np.int32) - 1
         return CodedLabels(codes, self.values) if self.values.dtype.kind == "O" else self.values[codes]
 
 
-class VectorLabels:
+class VectorLabels(WindowedLabels):
     """Labels of polygons and points.
 
     A pixel has the label of the polygon that its centre is in, or of a point in it. Where several overlap,
     the last one in the file counts.
     """
 
-    def __init__(self, path: Any, field: str | None, scenes: Sequence[Layers]) -> None:
-        (self._file,) = find_files(path, EXTENSIONS)
-        geometries, values, crs, self.name = _read(self._file, field)
-        self._values, codes = _coded(values)
-        self._grids = [layers.grid for layers in scenes]
-        self._shapes = [_placed(geometries, codes, crs, grid) for grid in self._grids]
-        if not any(len(shapes.geometries) for shapes in self._shapes):
-            where = "; ".join(f"{layers.where}, {layers.grid}" for layers in scenes[:3])
-            raise NoLabelsError(
-                self._file.path, f"none of its {len(geometries):,} geometries is within {where}"
-            )
+    def __init__(self, path: Any, layer: str | None, field: str | None, scenes: Sequence[Layers]) -> None:
+        super().__init__(scenes)
+        self._source = open_vectors(path, layer, field)
+        self.name, self.files = self._source.field, self._source.files
+        placed = [_placed(self._source, scene.grid) for scene in scenes]
+        self._shapes = [shapes for shapes, _ in placed]
+        if not any(len(shapes) for shapes in self._shapes):
+            raise NoLabelsError(self._source.path, self._elsewhere())
+        labels = pa.chunked_array([part for _, parts in placed for part in parts]).combine_chunks()
+        self._values, codes = _coded(labels)
+        self._dtype = np.min_scalar_type(len(self._values))
+        edges = np.cumsum([sum(map(len, parts)) for _, parts in placed])[:-1]
+        of_scenes = np.split((codes + 1).astype(self._dtype), edges)
+        self._codes = [
+            of_scene[shapes.owners] for of_scene, shapes in zip(of_scenes, self._shapes, strict=True)
+        ]
 
-    def read(self, strip: Strip) -> CodedPixels:
-        grid, shapes = self._grids[strip.scene], self._shapes[strip.scene]
-        codes = np.full((strip.stop - strip.first, grid.width), -1, dtype=np.int32)
-        left, right = grid.transform @ (0, strip.first), grid.transform @ (grid.width, strip.stop)
-        found = np.sort(shapes.tree.query(shapely.box(*np.minimum(left, right), *np.maximum(left, right))))
-        if len(found):
-            features.rasterize(
-                zip(shapes.geometries[found], shapes.codes[found].tolist(), strict=True),
-                out=codes,
-                transform=grid.transform @ Affine.translation(0, strip.first),
-            )
-        return CodedPixels(codes, self._values)
+    def _found(self, lines: Strip) -> tuple[npt.NDArray[Any], ...]:
+        grid = self.scenes[lines.scene].grid
+        codes = np.zeros((lines.stop - lines.first, grid.width), dtype=self._dtype)
+        flip = grid.transform.determinant < 0
+        burn(self._shapes[lines.scene], self._codes[lines.scene], codes, lines.first, flip)
+        return (codes,)
+
+    def _labels(self, *arrays: npt.NDArray[Any]) -> StripLabels:
+        return CodedPixels(arrays[0], self._values)
+
+    @property
+    def reading_bytes(self) -> int:
+        """A window, of which GDAL has two copies, and what GDAL is given at a time. Geometries are in memory
+        from the start."""
+        vertices = max(VERTICES, *(shapes.most_vertices for shapes in self._shapes))
+        return 3 * self._window_pixels * self._dtype.itemsize + vertices * VERTEX_BYTES
 
     def fingerprint(self) -> dict[str, Any]:
-        return {"file": self._file.described(), "field": self.name}
+        return self._source.described()
+
+    def _none(self) -> str:
+        count = sum(map(len, self._shapes))
+        size = self.scenes[0].grid.transform
+        return (
+            f"{count:,} of its polygons and points are within {self.scenes[0].where}, but none has the "
+            f"centre of a pixel; pixels are of {abs(size.a):g} x {abs(size.e):g}"
+        )
+
+    def _elsewhere(self) -> str:
+        source = self._source
+        where = "" if source.box is None else f" are within {source.box}, {source.crs}, and"
+        scenes = "; ".join(_extent(scene, source.crs) for scene in self.scenes[:3])
+        more = f"; and {len(self.scenes) - 3} more" if len(self.scenes) > 3 else ""
+        return f"its {source.n_features:,} features{where} none with a label is within {scenes}{more}"
 
 
-def _read(file: SourceFile, field: str | None) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Any, str]:
-    """The geometries of a file, the values of a field, their CRS, and the name of the field."""
-    try:
-        with file.watched(KIND):
-            known = pyogrio.read_info(file.path)["fields"].tolist()
-            if field is None and len(known) == 1:
-                field = known[0]
-            if field not in known:
-                raise MissingColumnError([str(field)], file.path, known)
-            meta, _, wkb, columns = pyogrio.raw.read(file.path, columns=[field])
-    except pyogrio.errors.DataSourceError as error:
-        raise DamagedFileError(file.path, KIND, error) from error
-    if meta["crs"] is None:
-        raise MissingCRSError(file.path, "so that its geometries cannot be placed")
-    if wkb is None or not len(wkb):
-        raise NoDataError(file.path, "it has no geometries")
-    return shapely.from_wkb(wkb), columns[0], meta["crs"], str(field)
+def _extent(scene: Layers, crs: CRS) -> str:
+    box = Box.of(scene.grid)
+    other = None if scene.grid.crs == crs else box.moved(scene.grid.crs, crs)
+    also = "" if other is None else f", which is {other} in {crs}"
+    return f"{scene.where} ({box}, {scene.grid.crs}{also})"
 
 
-def _coded(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
-    """The different labels, and the code of each value; negative where it is missing."""
-    present = np.array([value is not None and value == value for value in values.tolist()], dtype=bool)
-    codes = np.full(len(values), -1, dtype=np.int32)
-    kept = values[present]
-    if values.dtype.kind == "O":
-        labels, places = np.unique(kept.astype(str), return_inverse=True)
-        codes[present] = places
-        return objects(labels.tolist()), codes
-    labels, codes[present] = np.unique(kept, return_inverse=True)
-    return labels, codes
+def _placed(source: VectorFile, grid: Grid) -> tuple[Shapes, list[pa.Array]]:
+    """The shapes that touch a grid, and the labels of their owners."""
+    same = source.crs == grid.crs
+    box = Box.of(grid) if same else Box.of(grid).moved(grid.crs, source.crs)
+    numbers, labels, parts, count = [], [], [], 0
+    for some in source.features(None if box is None else box.grown(_MARGIN)):
+        shapes, other = shapes_of(some.geometries, np.arange(count, count + len(some.geometries)))
+        if other:
+            raise GeometryTypeError(source.path, sorted(other))
+        vertices = shapes.vertices if same else _transformed(shapes.vertices, source, grid.crs)
+        shapes = replace(shapes, vertices=to_pixels(grid.transform)(vertices))
+        parts.append(_touching(shapes, grid, source, some.numbers, count))
+        numbers.append(some.numbers)
+        labels.append(some.labels)
+        count += len(some.geometries)
+    found = joined(parts)
+    if not source.in_order and len(found):
+        found = found.taken(np.argsort(np.concatenate(numbers)[found.owners], kind="stable"))
+    return found, labels
 
 
-def _placed(geometries: npt.NDArray[Any], codes: npt.NDArray[np.int32], crs: Any, grid: Grid) -> Shapes:
-    """Geometries with labels, transformed to a grid, that touch it."""
-    usable = (codes >= 0) & ~shapely.is_missing(geometries) & ~shapely.is_empty(geometries)
+def _touching(
+    shapes: Shapes, grid: Grid, source: VectorFile, numbers: npt.NDArray[np.int64], first: int
+) -> Shapes:
+    """The shapes that may have pixels of a grid."""
+    if not len(shapes):
+        return shapes
+    finite = np.isfinite(shapes.vertices).all(axis=1)
+    known = np.logical_and.reduceat(finite, shapes.starts[:-1])
+    somewhere = np.logical_or.reduceat(finite, shapes.starts[:-1])
+    if (broken := np.flatnonzero(~known & somewhere)).size:
+        number = int(numbers[shapes.owners[broken[0]] - first])
+        raise TransformError(source.path, source.crs, grid.crs, f"feature {number} extends too far")
+    low, high = shapes.bounds()
+    inside = (low <= (grid.width, grid.height)).all(axis=1) & (high >= 0).all(axis=1)
+    return shapes.taken(np.flatnonzero(known & inside))
 
-    def moved(points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        xs, ys = warp.transform(crs, grid.crs, points[:, 0], points[:, 1])
-        return np.column_stack([xs, ys])
 
-    found = shapely.transform(shapely.force_2d(geometries[usable]), moved)
-    (x0, y0), (x1, y1) = grid.transform @ (0, 0), grid.transform @ (grid.width, grid.height)
-    touching = shapely.intersects(found, shapely.box(min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)))
-    found = found[touching]
-    return Shapes(found, codes[usable][touching], shapely.STRtree(found))
+def _transformed(points: Floats, source: VectorFile, crs: CRS) -> Floats:
+    moved = np.empty_like(points)
+    for first in range(0, len(points), _MOVED):
+        some = points[first : first + _MOVED]
+        try:
+            xs, ys = warp.transform(source.crs, crs, some[:, 0], some[:, 1])
+        except RasterioError as error:
+            raise TransformError(source.path, source.crs, crs, error) from error
+        moved[first : first + _MOVED] = np.column_stack([xs, ys])
+    return moved
+
+
+def _coded(labels: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """The different labels in their order, and the code of each."""
+    encoded = labels.dictionary_encode()
+    if type_class(labels.type) == "text":
+        values = objects(encoded.dictionary.to_pylist())
+    else:
+        values = encoded.dictionary.to_numpy(zero_copy_only=False)
+    order = np.argsort(values, kind="stable")
+    codes = np.empty(len(order), dtype=np.int64)
+    codes[order] = np.arange(len(order))
+    return values[order], codes[encoded.indices.to_numpy(zero_copy_only=False)]
