@@ -109,3 +109,13 @@ class NoBucketRowsError(OldgrowthError):
         super().__init__(
             f"The forest has no row counts of its buckets: {why}. Quantiles are in fit_report_.bucket_rows."
         )
+
+
+class SharedModelError(ModelFileError):
+    """A task cannot use the model file that it was made for."""
+
+    def __init__(self, path: str | Path, what: str) -> None:
+        super().__init__(
+            f"{path}, the forest of this prediction, {what}. Save the forest where all workers can read it, "
+            "keep the file until everything is computed, and give its path as forest."
+        )

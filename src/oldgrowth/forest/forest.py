@@ -63,6 +63,7 @@ class Forest:
         self.n_features = n_features
         self.n_classes = n_classes
         self.path = path
+        self.saved_to: Path | None = None  # where it was written last
         self._mapped = mapped
         self._files = () if mapped is None else mapped.files
         self._arrays = arrays
@@ -112,6 +113,14 @@ class Forest:
             for part in self.parts(name):
                 digest.update(part.data)
         return digest.hexdigest()
+
+    def checksums(self) -> dict[str, int]:
+        """The CRC-32C of each array, as a model file has them; those of mapped arrays are not read again."""
+        known = {} if self._mapped is None else self._mapped.checksums
+        return {
+            name: known[name] if name in known else int(_core.crc32c(array.view(np.uint8)))
+            for name, array in self._arrays.items()
+        }
 
     def check(self) -> None:
         """Check all trees now."""

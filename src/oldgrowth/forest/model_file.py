@@ -178,6 +178,16 @@ def write_model(path: str | os.PathLike[str], forest: Forest, meta: dict[str, An
                 writer.append(part)
             writer.finish()
         writer.add_meta(meta)
+    forest.saved_to = Path(path).expanduser().absolute()
+
+
+def checksums_of(path: str | os.PathLike[str]) -> dict[str, int]:
+    """The CRC-32C of each array of a forest, from the first page of its file alone."""
+    path = Path(path).expanduser()
+    with _naming(path), open(path, "rb", buffering=0, opener=_open_at_once) as file:
+        size = os.fstat(file.fileno()).st_size
+        sections = _read_header(path, _read(path, file, 0, min(size, PAGE)).tobytes(), size)
+    return {section.name: section.crc for section in sections if section.name in ARRAYS}
 
 
 def read_model(path: str | os.PathLike[str], mmap: bool = True) -> Model:

@@ -11,6 +11,7 @@ from .maps import write_map  # noqa: E402
 from .opening import open_scene  # noqa: E402
 from .sample import sample_map  # noqa: E402
 from .scene import Scene  # noqa: E402
+from .xarray_maps import predict_xarray  # noqa: E402
 
 __all__ = [
     "Accuracy",
@@ -19,6 +20,7 @@ __all__ = [
     "area_adjusted",
     "assess_map",
     "open_scene",
+    "predict_xarray",
     "sample_map",
     "write_map",
 ]

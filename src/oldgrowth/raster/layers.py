@@ -98,19 +98,20 @@ class Layers:
         return len(self.names) * (1 if self.are_bytes else 4)
 
     @property
-    def _every(self) -> tuple[Band, ...]:
+    def every(self) -> tuple[Band, ...]:
+        """All bands that are read."""
         return (*self.bands, *self.used, *(() if self.mask is None else (self.mask.band,)))
 
     @property
     def files(self) -> list[SourceFile]:
         """All that pixels are in."""
-        return list({file.path: file for band in self._every for file in band.files}.values())
+        return list({file.path: file for band in self.every for file in band.files}.values())
 
     @property
     def groups(self) -> list[Together]:
         """What is read together, of all files."""
         by_file: dict[tuple[str, str], list[Band]] = {}
-        for band in self._every:
+        for band in self.every:
             by_file.setdefault((band.file.path, band.dtype.name), []).append(band)
         found = [Together(bands[0].file, tuple(bands)) for bands in by_file.values()]
         masked = {band.file.path: band for band in (*self.bands, *self.used) if band.masked}

@@ -15,6 +15,7 @@ def recipe_of(layers: Layers, patch: int) -> dict[str, Any]:
         "bands": [band.name for band in layers.bands],
         "extra": {expression.name: expression.text for expression in layers.extra},
         "patch": patch,
+        "south_up": layers.grid.transform.e > 0,
         "nodata": layers.nodata,
         "mask": None if mask is None else [mask.pattern, str(mask.rule)],
         "scale": {band.name: [band.scale, band.offset] for band in (*layers.bands, *layers.used)},

@@ -1,0 +1,388 @@
+"""predict_xarray: pixel for pixel what `write_map` writes, whatever the chunks and the scheduler."""
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import dask
+import numpy as np
+import pandas as pd
+import pytest
+import rasterio
+import rioxarray
+import xarray
+from rasters import TRANSFORM, UTM, smooth_scene, write_raster
+
+import oldgrowth
+from oldgrowth import RandomForestClassifier, RandomForestRegressor, raster
+from oldgrowth.errors import BandError, DataError, ParameterError, RecipeError, SharedModelError
+from oldgrowth.raster import scene as scene_module
+from oldgrowth.raster import shared_model
+
+HEIGHT, WIDTH = 41, 53
+NAMES = ["red", "green", "near infrared"]
+EXTRA = {"ndvi": "(near_infrared - red) / (near_infrared + red)", "odd": "1 / (red - green)"}
+
+
+class World:
+    """A scene in a file, a forest on it, and its map."""
+
+    def __init__(self, folder: Path, patch: int = 3, estimators: int = 6, **options):
+        self.bands = smooth_scene(3, HEIGHT, WIDTH)
+        self.valid = np.random.default_rng(0).random((HEIGHT, WIDTH)) < 0.9
+        self.bands[:, ~self.valid] = 0
+        labels = (1 + self.bands[0] // 90 + self.bands[1, ::-1] // 140).astype(np.uint8)
+        labels[::3] = 0
+        self.file = write_raster(folder / "scene.tif", self.bands, nodata=0, names=NAMES, **options)
+        self.scene = raster.open_scene(self.file, patch=patch, extra=EXTRA)
+        train = self.scene.with_labels(write_raster(folder / "labels.tif", labels[None], nodata=0))
+        self.forest = RandomForestClassifier(estimators, random_state=0, n_jobs=2).fit(train)
+        raster.write_map(self.forest, self.scene, folder / "map.tif", confidence=folder / "margin.tif")
+        with rasterio.open(folder / "map.tif") as file:
+            self.map, self.nodata = file.read(1), file.nodata
+        with rasterio.open(folder / "margin.tif") as file:
+            self.margin = file.read(1)
+
+    def opened(self, **options):
+        return rioxarray.open_rasterio(self.file, **options)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return World(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory):
+    return World(tmp_path_factory.mktemp("wide"), patch=5)
+
+
+def placed(result, data):
+    """Assert that the coordinates of a result are those of the data."""
+    assert result.dims[-2:] == ("y", "x")
+    assert result.rio.crs == data.rio.crs and result.rio.transform() == data.rio.transform() == TRANSFORM
+    for name in ("x", "y", "spatial_ref"):
+        xarray.testing.assert_identical(result[name].variable, data[name].variable)
+
+
+@pytest.mark.parametrize(
+    ("which", "chunks"),
+    [
+        ("world", None),
+        ("world", {"band": 1, "y": 7, "x": 11}),
+        ("world", {"y": HEIGHT, "x": 1}),
+        ("wide", None),
+        ("wide", {"band": 2, "y": (1, 17, 2, 3, 1, 1, 16), "x": WIDTH}),
+        ("wide", {"band": -1, "y": 1, "x": 26}),
+        ("wide", {"y": 40, "x": 52}),
+    ],
+)
+def test_the_result_is_the_map_for_all_chunks(request, monkeypatch, which, chunks):
+    world = request.getfixturevalue(which)
+    monkeypatch.setattr(scene_module, "STRIP_PIXELS", 300)
+    data = world.opened() if chunks is None else world.opened().chunk(chunks)
+    result = raster.predict_xarray(world.forest, data)
+    assert (result.chunks is None) == (chunks is None)
+    np.testing.assert_array_equal(result.values, world.map)
+    assert result.dtype == world.map.dtype and result.rio.nodata == world.nodata
+    placed(result, data)
+    if chunks is not None:
+        assert result.chunks == data.chunks[1:]
+
+
+@pytest.mark.parametrize("size", [(1, WIDTH), (2, 3), (1, 1)])
+def test_a_scene_smaller_than_a_patch(wide, size):
+    data = wide.opened()[:, : size[0], : size[1]]
+    whole = raster.predict_xarray(wide.forest, data.load())
+    np.testing.assert_array_equal(raster.predict_xarray(wide.forest, data.chunk(1)).values, whole.values)
+    assert (whole.values != whole.rio.nodata).any()
+
+
+def test_probabilities_and_confidence(world):
+    data = world.opened(chunks={"x": 20, "y": 9})
+    expected = np.concatenate([batch.x for batch in world.scene.batches(500)])
+    expected = world.forest.predict_proba(pd.DataFrame(expected, columns=world.forest.feature_names_in_))
+    for one in (data, data.load()):
+        result = raster.predict_xarray(world.forest, one, output="probabilities")
+        assert result.dims == ("class", "y", "x") and result.name == "probability"
+        assert result["class"].values.tolist() == world.forest.classes_.tolist()
+        np.testing.assert_array_equal(result.values[:, world.valid].T, expected.astype(np.float32))
+        assert np.isnan(result.values[:, ~world.valid]).all() and np.isnan(result.rio.nodata)
+        placed(result, data)
+        margin = raster.predict_xarray(world.forest, one, output="margin")
+        np.testing.assert_array_equal(margin.values, world.margin)
+    with pytest.raises(ParameterError, match=r"output must be one of .*probabilities.*; got 'map'"):
+        raster.predict_xarray(world.forest, data, output="map")
+
+
+def test_a_dataset_of_bands_with_other_types_and_nodata(world):
+    bands = world.bands.astype(np.int16)
+    bands[:, ~world.valid] = -1
+    data = xarray.Dataset(
+        {
+            "green": (("y", "x"), bands[1]),
+            "near infrared": (("y", "x"), np.where(world.valid, world.bands[2], np.nan)),
+            "red": (("y", "x"), world.bands[0]),
+            "when": (("time",), np.array(["2026-01-01"], dtype="datetime64[ns]")),
+        },
+        coords=world.opened().drop_vars("band").coords,
+    ).rio.write_crs(UTM)
+    data["green"].attrs["_FillValue"] = -1
+    data["red"].attrs["_FillValue"] = 0
+    mixed = data.copy()
+    mixed["red"] = data["red"].chunk({"y": 8, "x": 15})
+    mixed["green"] = data["green"].chunk({"y": 20, "x": 5})
+    for one in (data, mixed, data.chunk({"y": 10, "x": 9}), data.expand_dims("band", axis=0)):
+        result = raster.predict_xarray(world.forest, one)
+        np.testing.assert_array_equal(result.values, world.map)
+        placed(result, data)
+
+
+def test_variables_of_a_file_are_known_by_what_the_file_calls_them(world, tmp_path):
+    data = world.opened(band_as_variable=True, chunks={"y": 10})
+    assert "band_1" in data
+    np.testing.assert_array_equal(raster.predict_xarray(world.forest, data).values, world.map)
+    nameless = write_raster(tmp_path / "nameless.tif", world.bands, nodata=0)
+    scene = raster.open_scene(nameless)
+    model = RandomForestClassifier(2, random_state=0).fit(
+        scene.with_labels(world.file.with_name("labels.tif"))
+    )
+    raster.write_map(model, scene, tmp_path / "map.tif")
+    expected = rioxarray.open_rasterio(tmp_path / "map.tif").values[0]
+    for as_variable in (True, False):
+        data = rioxarray.open_rasterio(nameless, band_as_variable=as_variable)
+        np.testing.assert_array_equal(raster.predict_xarray(model, data).values, expected)
+
+
+def test_bands_are_matched_by_name_in_any_order(world):
+    data = world.opened()
+    for one in (data[::-1], data.assign_coords(band=NAMES)[[1, 2, 0]], data.transpose("x", "band", "y")):
+        result = raster.predict_xarray(world.forest, one)
+        np.testing.assert_array_equal(result.transpose("y", "x").values, world.map)
+        assert result.dims == tuple(dim for dim in one.dims if dim != "band")
+
+
+def test_a_single_band_needs_no_dimension_of_bands(world):
+    frame = pd.DataFrame({"red": world.bands[0].ravel()})
+    model = RandomForestClassifier(2, random_state=0).fit(frame, frame["red"] // 90 + 1)
+    expected = np.where(world.valid, model.predict(frame).reshape(HEIGHT, WIDTH), 0)
+    band = world.opened(chunks={"y": 20})[0].rename("red")
+    for one in (band, band.T.load(), band.to_dataset()):
+        result = raster.predict_xarray(model, one)
+        np.testing.assert_array_equal(result.transpose("y", "x").values, expected)
+    assert result.coords["band"] == 1
+
+
+def test_scale_and_offset(tmp_path):
+    bands = smooth_scene(2, 20, 30).astype(np.int16)
+    file = write_raster(tmp_path / "scaled.tif", bands, nodata=7)
+    with rasterio.open(file, "r+") as raw:
+        raw.scales, raw.offsets = (0.5, 0.01), (-3.0, 2.0)
+    scene = raster.open_scene(file, patch=3)
+    labels = write_raster(tmp_path / "labels.tif", (bands[:1] // 60 + 1).astype(np.uint8))
+    model = RandomForestClassifier(4, random_state=0).fit(scene.with_labels(labels))
+    raster.write_map(model, scene, tmp_path / "map.tif")
+    expected = rioxarray.open_rasterio(tmp_path / "map.tif").values[0]
+    with pytest.warns(UserWarning, match="differ across bands"):
+        data = rioxarray.open_rasterio(file)
+    np.testing.assert_array_equal(raster.predict_xarray(model, data).values, expected)
+    np.testing.assert_array_equal(raster.predict_xarray(model, data[::-1].chunk(7)).values, expected)
+    with pytest.warns(UserWarning, match="differ across bands"):
+        scaled = rioxarray.open_rasterio(file, mask_and_scale=True)
+    assert scaled.dtype.kind == "f"
+    assert (raster.predict_xarray(model, scaled).values != expected).mean() < 0.01  # rounded otherwise
+    del data.attrs["scales"], data.attrs["offsets"]
+    with pytest.raises(RecipeError, match=r"scale and offset of band 'B1' is not in the file, and was 0\.5"):
+        raster.predict_xarray(model, data)
+
+
+def test_the_nodata_value_of_the_data_the_training_or_the_caller(tmp_path):
+    bands = smooth_scene(2, 20, 30)
+    bands[:, 3:5], bands[:, 8:11] = 0, 200
+    scene = raster.open_scene(write_raster(tmp_path / "scene.tif", bands), nodata=0)
+    labels = write_raster(tmp_path / "labels.tif", (bands[:1] // 60 + 1).astype(np.uint8))
+    model = RandomForestClassifier(2, random_state=0).fit(scene.with_labels(labels))
+    data = rioxarray.open_rasterio(tmp_path / "scene.tif")
+    for one, options, lines in (
+        (data, {}, [3, 4]),
+        (data.rio.write_nodata(200), {}, [8, 9, 10]),
+        (data.rio.write_nodata(0), {"nodata": 200}, [8, 9, 10]),
+        (data, {"nodata": 300}, []),
+    ):
+        result = raster.predict_xarray(model, one, **options)
+        assert np.flatnonzero((result.values == 0).all(axis=1)).tolist() == lines
+
+
+def test_masks(tmp_path):
+    bands = smooth_scene(2, 20, 30)
+    quality = np.random.default_rng(1).integers(0, 8, (1, 20, 30)).astype(np.uint8)
+    folder = tmp_path / "scene"
+    folder.mkdir()
+    write_raster(folder / "x_B1.tif", bands[:1])
+    write_raster(folder / "x_B2.tif", bands[1:])
+    write_raster(folder / "x_QA.tif", quality)
+    scene = raster.open_scene(folder, patch=3, mask=("*QA.tif", "bits 0,2"))
+    labels = write_raster(tmp_path / "labels.tif", (bands[:1] // 60 + 1).astype(np.uint8))
+    model = RandomForestClassifier(4, random_state=0).fit(scene.with_labels(labels))
+    raster.write_map(model, scene, tmp_path / "map.tif")
+    expected = rioxarray.open_rasterio(tmp_path / "map.tif").values[0]
+    assert ((expected == 0) == ((quality[0] & 5) != 0)).all()
+    variables = {"B1": bands[0], "B2": bands[1], "QA": quality[0]}
+    data = xarray.Dataset({name: (("y", "x"), values) for name, values in variables.items()})
+    for mask in ("QA", ("QA", "bits 0,2"), ("QA", "values 1,3,4,5,6,7")):
+        for one in (data, data.chunk({"x": 7, "y": 6})):
+            np.testing.assert_array_equal(raster.predict_xarray(model, one, mask=mask).values, expected)
+    stacked = data.to_dataarray("band").chunk({"x": 7})
+    np.testing.assert_array_equal(raster.predict_xarray(model, stacked, mask="QA").values, expected)
+    with pytest.raises(BandError, match=r"has no band 'clouds'\. Its bands are 'B1', 'B2' and 'QA'"):
+        raster.predict_xarray(model, data, mask="clouds")
+    model.recipe_["mask"] = None
+    with pytest.raises(
+        ParameterError, match=r"mask must be a band and a rule, such as \('QA', 'bits 1,3,4'\)"
+    ):
+        raster.predict_xarray(model, data, mask="QA")
+
+
+def test_lines_from_south_to_north_have_the_same_patches(world):
+    data = world.opened(chunks={"y": 12, "x": 20})
+    result = raster.predict_xarray(world.forest, data.isel(y=slice(None, None, -1)))
+    assert result.y.values[0] < result.y.values[-1]
+    np.testing.assert_array_equal(result.values[::-1], world.map)
+
+
+def test_text_classes_and_values_of_a_regression(world, tmp_path):
+    frame = pd.DataFrame({"green": world.bands[1].ravel(), "red": world.bands[0].ravel()})
+    labels = np.array(["bare soil", "water"])[(frame["red"] > 120).astype(int)]
+    model = RandomForestClassifier(4, random_state=0).fit(frame, labels)
+    data = world.opened(chunks={"y": 10})
+    result = raster.predict_xarray(model, data)
+    expected = 1 + np.searchsorted(model.classes_, model.predict(frame)).reshape(HEIGHT, WIDTH)
+    np.testing.assert_array_equal(result.values, np.where(world.valid, expected, 0))
+    assert result.attrs["flag_meanings"] == "bare_soil water" and result.attrs["flag_values"].tolist() == [
+        1,
+        2,
+    ]
+    assert result.attrs["class_names"] == ["bare soil", "water"]
+    result.rio.to_raster(tmp_path / "map.tif")
+    with rasterio.open(tmp_path / "map.tif") as file:
+        assert (file.nodata, file.crs, file.transform) == (0, UTM, TRANSFORM)
+    values = RandomForestRegressor(4, random_state=0).fit(frame.to_numpy(), frame["red"])
+    result = raster.predict_xarray(values, data[[1, 0]])
+    expected = values.predict(frame.to_numpy()).astype(np.float32).reshape(HEIGHT, WIDTH)
+    np.testing.assert_array_equal(result.values, np.where(world.valid, expected, np.nan))
+    with pytest.raises(
+        DataError, match="has 3 bands, but the forest was trained on 2 features without names"
+    ):
+        raster.predict_xarray(values, data)
+    with pytest.raises(ParameterError, match="output must be omitted: a regression has values only"):
+        raster.predict_xarray(values, data[:2], output="classes")
+
+
+def test_what_cannot_be_predicted_is_refused(world):
+    data = world.opened()
+    with pytest.raises(BandError, match=r"has no band 'near_infrared'\. Its bands are 'red' and 'green'"):
+        raster.predict_xarray(world.forest, data[:2])
+    twice = xarray.concat([data[:1], data], "band")
+    with pytest.raises(DataError, match="has 2 bands named 'red': give them other names"):
+        raster.predict_xarray(world.forest, twice)
+    with pytest.raises(
+        DataError, match=r"more dimensions than bands, lines and pixels: time \(2\), band \(3\)"
+    ):
+        raster.predict_xarray(world.forest, xarray.concat([data, data], "time"))
+    many = xarray.concat([data, data], "time").to_dataset("band")
+    with pytest.raises(DataError, match=r"The variable .* of the Dataset has more dimensions .*: time \(2\)"):
+        raster.predict_xarray(world.forest, many)
+    with pytest.raises(DataError, match=r"its dimensions are band, north, east\. Name them y and x"):
+        raster.predict_xarray(world.forest, data.rename(y="north", x="east").drop_vars(("north", "east")))
+    with pytest.raises(DataError, match="values of type complex64 in band 'red', not numbers"):
+        raster.predict_xarray(world.forest, data.astype(np.complex64))
+    with pytest.raises(DataError, match="must be a DataArray or Dataset of xarray; got a ndarray"):
+        raster.predict_xarray(world.forest, data.values)
+    with pytest.raises(ParameterError, match="forest must be a forest of oldgrowth or the path of one"):
+        raster.predict_xarray(b"forest.og", data)
+
+
+class TestTheModelIsNotInTheGraph:
+    def test_the_size_of_the_graph_does_not_depend_on_the_forest(self, world, tmp_path):
+        large = World(tmp_path, estimators=200)
+        data = world.opened(chunks={"y": 10, "x": 10})
+        sizes = []
+        for forest in (world.forest, large.forest):
+            graph = raster.predict_xarray(forest, data).__dask_graph__()
+            sizes.append(len(pickle.dumps(dict(graph))))
+        assert large.forest.forest_.nbytes > 20 * world.forest.forest_.nbytes
+        assert abs(sizes[1] - sizes[0]) < 0.02 * sizes[0] < large.forest.forest_.nbytes / 4
+
+    def test_the_file_of_a_forest_is_opened_once(self, world, tmp_path, monkeypatch):
+        opened = []
+        real = shared_model.read_model
+        monkeypatch.setattr(shared_model, "read_model", lambda path: opened.append(path) or real(path))
+        monkeypatch.setattr(shared_model, "_process", shared_model._Process())
+        forest = pickle.loads(pickle.dumps(world.forest))
+        forest.save(tmp_path / "forest.og")
+        data = world.opened(chunks={"y": 5, "x": 25})
+        for model in (forest, oldgrowth.load(tmp_path / "forest.og"), str(tmp_path / "forest.og")):
+            with dask.config.set(scheduler="threads", num_workers=4):
+                np.testing.assert_array_equal(raster.predict_xarray(model, data).values, world.map)
+        assert opened == [str(tmp_path / "forest.og")]
+        forest.save(tmp_path / "other.og")
+        raster.predict_xarray(forest, data).compute(scheduler="threads")
+        assert opened == [str(tmp_path / "forest.og"), str(tmp_path / "other.og")]
+
+    def test_a_forest_that_is_gone_or_another_one_is_an_error(self, world, tmp_path, monkeypatch):
+        monkeypatch.setattr(shared_model, "_process", shared_model._Process())
+        path = tmp_path / "forest.og"
+        forest = pickle.loads(pickle.dumps(world.forest))
+        forest.save(path)
+        result = raster.predict_xarray(forest, world.opened(chunks={"y": 20}))
+        path.rename(tmp_path / "elsewhere.og")
+        with pytest.raises(
+            SharedModelError, match=r"forest.og, .* does not exist on .* Save the forest where"
+        ):
+            result.compute(scheduler="threads")
+        RandomForestClassifier(2).fit([[1], [2]], [1, 2]).save(path)
+        with pytest.raises(SharedModelError, match="was replaced by another forest"):
+            result.compute(scheduler="threads")
+        again = raster.predict_xarray(forest, world.opened(chunks={"y": 20}))  # from a temporary file
+        np.testing.assert_array_equal(again.values, world.map)
+
+    @pytest.mark.slow
+    def test_a_forest_that_was_not_saved_is_in_a_temporary_file_until_the_process_ends(self, world, tmp_path):
+        world.forest.save(tmp_path / "forest.og")
+        code = f"""
+import pickle, oldgrowth, rioxarray
+from pathlib import Path
+from oldgrowth import raster
+from oldgrowth.raster.shared_model import shared
+forest = pickle.loads(pickle.dumps(oldgrowth.load({str(tmp_path / "forest.og")!r})))
+data = rioxarray.open_rasterio({str(world.file)!r}, chunks={{"y": 20}})
+lazy = [raster.predict_xarray(forest, data) for _ in range(2)]
+del forest
+print(*(int(one.sum()) for one in lazy))
+print(*Path({str(tmp_path)!r}).rglob("shared-*.og"))
+"""
+        here = {**os.environ, "TMPDIR": str(tmp_path)}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=here)
+        assert done.returncode == 0, done.stderr
+        sums, files = done.stdout.splitlines()
+        assert sums == f"{world.map.sum()} {world.map.sum()}" and len(files.split()) == 1
+        assert not list(tmp_path.glob("oldgrowth-spill-*"))
+
+
+@pytest.mark.slow
+def test_processes(world):
+    data = world.opened(chunks={"y": 21})
+    with dask.config.set(scheduler="processes", num_workers=1):
+        np.testing.assert_array_equal(raster.predict_xarray(world.forest, data).values, world.map)
+
+
+@pytest.mark.slow
+def test_distributed(world, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    settings = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
+    with distributed.LocalCluster(**settings, local_directory=tmp_path) as cluster, cluster.get_client():
+        data = world.opened(chunks={"y": 11, "x": 17, "band": 1})
+        result = raster.predict_xarray(world.forest, data, output="margin")
+        np.testing.assert_array_equal(result.persist().compute().values, world.margin)
