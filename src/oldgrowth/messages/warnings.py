@@ -68,9 +68,9 @@ class NodataWarning(OldgrowthWarning):
 
     def __init__(self, where: str, value: float, share: float) -> None:
         what = (
-            f"{where} has no nodata tag, but about {share:.0%} of its pixels have the value {value:g} in all "
-            "bands, also at its corners. If this means that there is no data, give {}; otherwise these "
-            "pixels are rows like others."
+            f"{where} has no nodata tag, but about {share:.0%} of its pixels have the value {value:.12g} in "
+            "all bands, also at its corners. If this means that there is no data, give"
         )
-        super().__init__(what.format(f"nodata={value:g}"))
-        self.on_command_line = what.format(f"--nodata {value:g}")
+        rest = "; otherwise these pixels are rows like others."
+        super().__init__(f"{what} nodata={value:.12g}{rest}")
+        self.on_command_line = f"{what} --nodata {value:.12g}{rest}"

@@ -16,16 +16,18 @@ from rasterio.windows import Window
 from ..messages.log import warn
 from ..messages.warnings import NodataWarning
 from .layers import Layers
-from .raster_files import Band, opened, reading
+from .raster_files import Band, opened, reading, spread_windows
 
 MUCH = 0.05  # of the pixels
-_PLACES, _SIDE = 8, 64  # so many windows along each side, and pixels along each side of a window
+_SMALL = 8  # pixels along a side: too few to tell
 
 
 def warn_of_fill(layers: Layers) -> None:
     """Warn if one value, in all bands, is at two or more corners and makes up much of a scene."""
-    bands = layers.bands
-    if layers.mask is not None or any(band.nodata is not None or band.masked for band in bands):
+    bands, grid = layers.bands, layers.grid
+    if min(grid.width, grid.height) < _SMALL or layers.mask is not None:
+        return
+    if any(band.nodata is not None or band.masked for band in bands):
         return
     value: float | None = None
     alike: npt.NDArray[np.bool_] | None = None
@@ -34,12 +36,12 @@ def warn_of_fill(layers: Layers) -> None:
         if value is None:
             return
         if band.ratio == 1:
-            here = _values(band, _windows(band)) == value
+            here = _values(band, spread_windows(band.grid.width, band.grid.height)) == value
             alike = here if alike is None else alike & here
             if np.mean(alike) < MUCH:
                 return
     if value is not None and alike is not None:
-        warn(NodataWarning(layers.where, value, float(np.mean(alike))), stacklevel=4)
+        warn(NodataWarning(layers.where, value, float(np.mean(alike))), stacklevel=3)
 
 
 def _corner_value(band: Band, wanted: float | None) -> float | None:
@@ -48,14 +50,6 @@ def _corner_value(band: Band, wanted: float | None) -> float | None:
     corners = _values(band, [Window(x, y, 1, 1) for x in (0, right) for y in (0, bottom)]).tolist()
     value, times = Counter(corners).most_common(1)[0] if wanted is None else (wanted, corners.count(wanted))
     return value if times > 1 else None
-
-
-def _windows(band: Band) -> list[Window]:
-    """Places evenly spread over a band."""
-    width, height = min(_SIDE, band.grid.width), min(_SIDE, band.grid.height)
-    xs = sorted({(band.grid.width - width) * i // (_PLACES - 1) for i in range(_PLACES)})
-    ys = sorted({(band.grid.height - height) * i // (_PLACES - 1) for i in range(_PLACES)})
-    return [Window(x, y, width, height) for y in ys for x in xs]
 
 
 def _values(band: Band, windows: Sequence[Window]) -> npt.NDArray[Any]:

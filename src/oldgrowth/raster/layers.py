@@ -231,6 +231,7 @@ def _check_valid(band: Band, raw: npt.NDArray[Any], valid: npt.NDArray[np.bool_]
 
 
 def _scaled(band: Band, raw: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    if (band.scale, band.offset) == (1.0, 0.0):
-        return raw.astype(np.float32)
-    return (raw * band.scale + band.offset).astype(np.float32)
+    with np.errstate(over="ignore"):  # nodata values may be that large; others are found to be infinite
+        if (band.scale, band.offset) == (1.0, 0.0):
+            return raw.astype(np.float32)
+        return (raw * band.scale + band.offset).astype(np.float32)

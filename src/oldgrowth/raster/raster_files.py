@@ -9,12 +9,14 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import rasterio
 from rasterio.enums import ColorInterp, MaskFlags
 from rasterio.errors import NotGeoreferencedWarning, RasterioError
+from rasterio.windows import Window
 
 from ..datasets.files import SourceFile, find_files, is_url, seen_now
 from ..errors import DamagedFileError, NoDataError, RemoteRasterError
@@ -25,6 +27,8 @@ KIND = "a raster"
 # Of GDAL's block cache, which would take 5 % of the machine's memory. Whole rows of blocks are read at once,
 # so that no block is needed twice.
 CACHE_BYTES = 8 << 20
+_PLACES, _SIDE = 8, 64  # so many windows along each side, and pixels along each side of a window
+_OPAQUE = (1, 255, 65535)  # values of alpha bands
 _DEEPEST = 8  # virtual rasters within virtual rasters
 
 
@@ -102,6 +106,8 @@ def reading(file: SourceFile, others: Sequence[SourceFile] = ()) -> Iterator[Non
 def look_at(file: SourceFile) -> tuple[Band, ...]:
     """The bands of a file. Alpha bands are masks, not bands."""
     with opened(file) as raster:
+        with reading(file):
+            alphas = [i for i in range(raster.count) if _is_alpha(raster, i)]
         grid = Grid(raster.width, raster.height, raster.transform, raster.crs)
         files, block_lines, block_bytes = _behind(raster, file, 0)
         bands = tuple(
@@ -116,15 +122,48 @@ def look_at(file: SourceFile) -> tuple[Band, ...]:
                 float(raster.offsets[i]),
                 min(block_lines, grid.height),
                 block_bytes,
-                MaskFlags.per_dataset in raster.mask_flag_enums[i],
+                _is_masked(raster.mask_flag_enums[i], bool(alphas)),
                 tuple(files.values()),
             )
             for i in range(raster.count)
-            if raster.colorinterp[i] != ColorInterp.alpha
+            if i not in alphas
         )
     if not bands:
         raise NoDataError(file.path, "it has no band")
     return bands
+
+
+def spread_windows(width: int, height: int) -> list[Window]:
+    """Small windows, evenly spread over a raster."""
+
+    def spans(size: int) -> list[tuple[int, int]]:
+        edges = sorted({size * i // _PLACES for i in range(_PLACES + 1)})
+        return [
+            ((first + last - min(_SIDE, last - first)) // 2, min(_SIDE, last - first))
+            for first, last in pairwise(edges)
+        ]
+
+    return [Window(x, y, wide, high) for y, high in spans(height) for x, wide in spans(width)]
+
+
+def _is_alpha(raster: Any, i: int) -> bool:
+    """Whether a band is an alpha band, also by what is in it.
+
+    GDAL takes the last of four bands of bytes for one, even if it is infrared.
+    """
+    name = _description(raster.descriptions[i])
+    if raster.colorinterp[i] != ColorInterp.alpha or name.lower() not in ("", "alpha"):
+        return False
+    found: set[float] = set()
+    for window in spread_windows(raster.width, raster.height):
+        found |= set(np.unique(raster.read(i + 1, window=window)).tolist())
+        if len(found - {0}) > 1 or not found <= {0, *_OPAQUE}:
+            return False
+    return True
+
+
+def _is_masked(flags: Sequence[MaskFlags], has_alpha: bool) -> bool:
+    return MaskFlags.per_dataset in flags and (has_alpha or MaskFlags.alpha not in flags)
 
 
 def _behind(raster: Any, file: SourceFile, depth: int) -> tuple[dict[str, SourceFile], int, int]:
