@@ -9,7 +9,14 @@ from affine import Affine
 from rasters import TRANSFORM, patches_by_numpy, smooth_scene, write_raster
 
 from oldgrowth import raster
-from oldgrowth.errors import ExpressionError, GridError, InfiniteValueError, NoDataError, ParameterError
+from oldgrowth.errors import (
+    ExpressionError,
+    GridError,
+    InfiniteValueError,
+    NoDataError,
+    NoRowsError,
+    ParameterError,
+)
 from oldgrowth.messages.warnings import NodataWarning
 from oldgrowth.raster import layers as layers_module
 from oldgrowth.raster import scene as scene_module
@@ -245,7 +252,7 @@ def test_much_of_one_value_around_a_scene_without_a_nodata_tag(tmp_path):
 
 def test_no_valid_pixel(tmp_path):
     path = write_raster(tmp_path / "scene.tif", np.zeros((2, 4, 5), np.uint8), nodata=0)
-    with pytest.raises(NoDataError, match=r"scene.tif contains no data: all its pixels are nodata or masked"):
+    with pytest.raises(NoRowsError, match=r"scene.tif has no rows: of its 20 pixels, none is valid"):
         rows_of(raster.open_scene(path))
 
 
