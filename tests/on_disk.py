@@ -39,9 +39,12 @@ def make_all_tiny(monkeypatch: pytest.MonkeyPatch, tops_per_round: int = 2) -> N
     monkeypatch.setattr(oldgrowth.storage.disk_store, "_WRITE_BYTES", 300)
     monkeypatch.setattr(oldgrowth.storage.votes, "_FEWEST_ROWS", 100)
     choose = oldgrowth.planning.execution.choose_execution
-    monkeypatch.setattr(
-        oldgrowth.fitting.pipeline, "choose_execution", lambda *args: replace(choose(*args), oob_bytes=0)
-    )
+
+    def with_votes_on_disk(*args: Any) -> Any:
+        execution, model = choose(*args)
+        return replace(execution, oob_bytes=0), model
+
+    monkeypatch.setattr(oldgrowth.fitting.pipeline, "choose_execution", with_votes_on_disk)
 
 
 def force_to_disk(monkeypatch: pytest.MonkeyPatch, spill_dir: Path) -> None:

@@ -16,14 +16,15 @@ from oldgrowth.fitting.sample import sample
 from oldgrowth.fitting.top_trees import TopTree, grow_top_trees
 from oldgrowth.plan import Plan
 from oldgrowth.planning.execution import choose_execution
-from oldgrowth.planning.memory_model import MemoryModel, Sizes, Widths
+from oldgrowth.planning.memory_model import MemoryModel
 from oldgrowth.planning.planner import Planner
+from oldgrowth.planning.sizes import Sizes, Widths
 from oldgrowth.reporting.progress import Observers, StageProgress
 from oldgrowth.reporting.report import Recorder
 from oldgrowth.rows.array_rows import ArrayRows
 from oldgrowth.rows.data_summary import SummaryBuilder
-from oldgrowth.storage.bucket_store import MemoryStore
 from oldgrowth.storage.fit_workspace import FitWorkspace
+from oldgrowth.storage.memory_store import MemoryStore
 from oldgrowth.storage.sampled import Sampled
 from oldgrowth.system.limits import limits_of
 from oldgrowth.system.threads import Workers
@@ -77,7 +78,7 @@ def prepared(sampled: Sampled, plan: Plan) -> Prepared:
     model = MemoryModel(
         plan, sizes, limits_of({"memory_limit": "2GB", "spill_dir": None, "checkpoint_dir": None})
     )
-    return Prepared(sampled, plan, choose_execution(model, 0), model)
+    return Prepared(sampled, plan, *choose_execution(model, 0))
 
 
 def pool() -> Workers:

@@ -70,6 +70,7 @@ void as_floats(const InRows& x, Use use) {
 void bind_base(nb::module_& m);
 void bind_float_rows(nb::module_& m);
 void bind_rows(nb::module_& m);
+void bind_patch_image(nb::module_& m);
 void bind_bucket_file(nb::module_& m);
 void bind_buckets(nb::module_& m);
 void bind_growing(nb::module_& m);

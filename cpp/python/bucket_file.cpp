@@ -69,21 +69,23 @@ void bind_bucket_file(nb::module_& m) {
           "record_bytes"_a, "target_bytes"_a, "weighted"_a, "number_bytes"_a)
       .def_prop_ro("row_bytes", &RowLayout::row_bytes)
       .def_ro("record_bytes", &RowLayout::record_bytes)
+      .def_ro("target_bytes", &RowLayout::target_bytes)
       .def_ro("weighted", &RowLayout::weighted)
       .def_prop_ro("numbered", [](const RowLayout& self) { return self.number_bytes > 0; })
       .def(
           "pack",
-          [](const RowLayout& self, In1<std::uint64_t> keys, In1<double> targets, std::optional<In1<double>> weights,
-             std::uint64_t first_number, Out2<std::uint8_t> rows) {
+          [](const RowLayout& self, std::optional<In1<std::uint64_t>> keys, In1<double> targets,
+             std::optional<In1<double>> weights, std::uint64_t first_number, Out2<std::uint8_t> rows) {
             const std::size_t n = rows.shape(0);
-            require(rows.shape(1) == self.row_bytes() && keys.shape(0) == n && targets.shape(0) == n &&
+            require(rows.shape(1) == self.row_bytes() && keys.has_value() == self.record_bytes > 0 &&
+                        (!keys || keys->shape(0) == n) && targets.shape(0) == n &&
                         weights.has_value() == self.weighted && (!weights || weights->shape(0) == n),
                     "arrays of other shapes");
             nb::gil_scoped_release release;
-            pack_fields(self, n, keys.data(), targets.data(), weights ? weights->data() : nullptr, first_number,
-                        rows.data());
+            pack_fields(self, n, keys ? keys->data() : nullptr, targets.data(), weights ? weights->data() : nullptr,
+                        first_number, rows.data());
           },
-          "keys"_a, "targets"_a, "weights"_a.none(), "first_number"_a, "rows"_a,
+          "keys"_a.none(), "targets"_a, "weights"_a.none(), "first_number"_a, "rows"_a,
           "Adds the other fields of a row to each record.")
       .def("write_blocks", &write, "rows"_a, "order"_a, "start"_a, "owners"_a, "first"_a, "last"_a, "sequence"_a,
            "out"_a)

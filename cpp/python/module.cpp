@@ -10,6 +10,7 @@ NB_MODULE(_core, m) {
   oldgrowth::bind_base(m);
   oldgrowth::bind_float_rows(m);
   oldgrowth::bind_rows(m);
+  oldgrowth::bind_patch_image(m);
   oldgrowth::bind_bucket_file(m);
   oldgrowth::bind_buckets(m);
   oldgrowth::bind_growing(m);

@@ -33,7 +33,7 @@ std::uint32_t checksum(const std::uint8_t* block, std::size_t size) {
 void pack_fields(const RowLayout& layout, std::size_t n, const std::uint64_t* keys, const double* targets,
                  const double* weights, std::uint64_t first_number, std::uint8_t* rows) {
   for (std::size_t i = 0; i < n; ++i, rows += layout.row_bytes()) {
-    put(rows + layout.key_at(), keys[i]);
+    if (layout.record_bytes > 0) put(rows + layout.key_at(), keys[i]);
     if (layout.target_bytes == 8) {
       put(rows + layout.target_at(), targets[i]);
     } else {
@@ -91,8 +91,10 @@ BlockError check_block(const std::uint8_t* bytes, std::size_t size, std::uint64_
 void unpack_rows(const RowLayout& layout, const std::uint8_t* rows, std::size_t n, const RowFields& out) {
   const std::size_t width = layout.row_bytes();
   for (std::size_t i = 0; i < n; ++i, rows += width) {
-    std::memcpy(out.records + i * layout.record_bytes, rows, layout.record_bytes);
-    out.keys[i] = get<std::uint64_t>(rows + layout.key_at());
+    if (layout.record_bytes > 0) {
+      std::memcpy(out.records + i * layout.record_bytes, rows, layout.record_bytes);
+      out.keys[i] = get<std::uint64_t>(rows + layout.key_at());
+    }
     if (layout.target_bytes == 8) {
       out.targets[i] = get<double>(rows + layout.target_at());
     } else {

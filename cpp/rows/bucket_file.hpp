@@ -1,6 +1,6 @@
 // Blocks of buckets on disk. A block has rows of one bucket that were distributed together: a header, then
-// the rows, each as the record of the codec followed by key, target, weight and number. docs/formats.md
-// describes the bytes; only this file reads and writes them.
+// the rows, each as the record of the codec followed by key, target, weight and number. Rows that can be had again by
+// their number have no record and no key. docs/formats.md describes the bytes; only this file reads and writes them.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace oldgrowth {
 
 // A row is record | key (8) | target (8, or 1, 2 or 4 for class numbers) | weight (8, if any) | number (4 or 8, if
-// any).
+// any); a row without a record has no key.
 struct RowLayout {
   std::size_t record_bytes = 0;
   std::size_t target_bytes = 8;  // 8: a value; less: a class number
@@ -20,7 +20,7 @@ struct RowLayout {
   std::size_t number_bytes = 0;  // 0: rows have no numbers
 
   std::size_t key_at() const { return record_bytes; }
-  std::size_t target_at() const { return key_at() + 8; }
+  std::size_t target_at() const { return key_at() + (record_bytes > 0 ? 8 : 0); }
   std::size_t weight_at() const { return target_at() + target_bytes; }
   std::size_t number_at() const { return weight_at() + (weighted ? 8 : 0); }
   std::size_t row_bytes() const { return number_at() + number_bytes; }
@@ -41,7 +41,8 @@ static_assert(sizeof(BlockHeader) == 32);
 
 inline constexpr std::uint32_t kBlockMagic = 0x4b42474f;  // "OGBK"
 
-// The fields of rows as separate arrays; weights and numbers may be null.
+// The fields of rows as separate arrays; weights and numbers may be null, and so may records and keys if rows have
+// none.
 struct RowFields {
   std::uint8_t* records;
   std::uint64_t* keys;

@@ -136,6 +136,13 @@ class Plan:
         number_bytes = _core.row_number_bytes(n_rows) if self.oob else 0
         return _core.RowLayout(record_bytes, target_bytes, weighted, number_bytes)
 
+    def reference_layout(self, n_rows: int) -> _core.RowLayout:
+        """How each of n_rows rows lies on disk if its features are gathered by its number."""
+        layout = self.row_layout(n_rows, 0, False)
+        if layout.numbered:
+            return layout
+        return _core.RowLayout(0, layout.target_bytes, False, _core.row_number_bytes(n_rows))
+
     def top_rules(self, share: float) -> _core.TreeRules:
         """The rules of a tree that is grown on this share of the rows it partitions."""
         rules = self.bottom_rules()

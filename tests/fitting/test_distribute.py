@@ -15,8 +15,10 @@ from oldgrowth.fitting.resplit import split_large_buckets
 from oldgrowth.fitting.sample import sample
 from oldgrowth.plan import Plan
 from oldgrowth.rows.array_rows import ArrayRows
-from oldgrowth.storage.bucket_store import BucketStore, MemoryStore
+from oldgrowth.storage.bucket_store import BucketStore
 from oldgrowth.storage.disk_store import DiskStore
+from oldgrowth.storage.memory_store import MemoryStore
+from oldgrowth.storage.row_forms import RecordForm
 from oldgrowth.storage.sampled import Sampled
 from oldgrowth.storage.workspace import Workspace, spill_workspace
 from stages import PROGRESS, all_values, context, pool, prepared, small_data, small_plan, through_top_trees
@@ -126,7 +128,7 @@ class StoreSuite(ABC):
             rows = rows[chosen]
         alone = ArrayRows(data.take(rows).x, data.targets[rows], 3)
         with pool() as threads:
-            sampled = replace(sample(alone, plan, context(threads), PROGRESS), codec=store._codec)
+            sampled = replace(sample(alone, plan, context(threads), PROGRESS), codec=store.codec)
             whole = MemoryStore(sampled, {0: 1}, plan)
             for chunk, _ in _passed(alone, 1000):
                 whole.put(None, 0, chunk, [np.zeros(len(rows), dtype=np.uint32)])
@@ -173,7 +175,9 @@ class TestDiskStore(StoreSuite):
     def make(
         self, sampled: Sampled, n_buckets: dict[int, int], plan: Plan, workspace: Workspace
     ) -> BucketStore:
-        return DiskStore(sampled, n_buckets, plan, workspace, group_rows=max(600, plan.chunk_size))
+        return DiskStore(
+            RecordForm(sampled, plan), n_buckets, plan, workspace, group_rows=max(600, plan.chunk_size)
+        )
 
 
 class TestDiskStoreInTinyBlocks(TestDiskStore):

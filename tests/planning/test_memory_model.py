@@ -12,8 +12,9 @@ import oldgrowth
 from oldgrowth.errors import MemoryLimitError
 from oldgrowth.planning import execution as means
 from oldgrowth.planning.execution import refuse_at_start
-from oldgrowth.planning.memory_model import MemoryModel, Sizes, Widths
+from oldgrowth.planning.memory_model import MemoryModel
 from oldgrowth.planning.planner import Planner
+from oldgrowth.planning.sizes import Sizes, Widths
 from oldgrowth.rows.array_rows import ArrayRows
 from oldgrowth.rows.streamed_rows import StreamedRows
 from oldgrowth.system.limits import limits_of

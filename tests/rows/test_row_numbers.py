@@ -12,6 +12,7 @@ from oldgrowth.rows.training_rows import Chunk, Place
 from oldgrowth.storage.candidate_rows import CandidateRows
 from oldgrowth.storage.disk_store import DiskStore
 from oldgrowth.storage.fit_workspace import FitWorkspace
+from oldgrowth.storage.row_forms import RecordForm
 from oldgrowth.storage.votes import OobOnDisk, Votes
 from oldgrowth.storage.workspace import spill_workspace
 from stages import PROGRESS, context, pool, small_data, small_plan
@@ -76,7 +77,7 @@ def test_buckets_on_disk_have_the_numbers_of_their_rows(first: int, tmp_path: Pa
     many = replace(sampled, summary=replace(sampled.summary, n_rows=first + 600))
     buckets = np.random.default_rng(0).integers(0, 5, 600).astype(np.uint32)
     with spill_workspace(tmp_path) as workspace:
-        store = DiskStore(many, {0: 5}, plan, workspace, 600)
+        store = DiskStore(RecordForm(many, plan), {0: 5}, plan, workspace, 600)
         group = store.begin_group()
         for chunk in data.chunks(100, Place()):
             part = slice(chunk.first_row, chunk.end)

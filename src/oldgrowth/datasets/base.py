@@ -29,6 +29,7 @@ from ..messages.notebook_html import html_table, in_html
 from ..messages.text import printable
 from .batches import Batch, BatchBuilder, Piece, Span
 from .columns import first_twice
+from .images import RowImage
 
 COUNTED_ROWS = 1 << 16  # read at a time to count them
 
@@ -74,6 +75,15 @@ class Dataset(ABC):
     def made_by(self, recipe: dict[str, Any] | None) -> Dataset:
         """The same dataset, if its features are made as the recipe of a forest says; otherwise an error."""
         return self
+
+    @property
+    def image_bytes(self) -> int | None:
+        """Memory of the image whose pixels are the rows; None if they are not pixels."""
+        return None
+
+    def with_image(self) -> tuple[Dataset, RowImage]:
+        """The same rows, and an image that is filled as they are read."""
+        raise NotImplementedError
 
     @property
     def expected_rows(self) -> int | None:

@@ -20,6 +20,7 @@ from ..checks import flag, is_real, is_whole, one_of, path_of, real, verbosity, 
 from ..errors import ParameterError
 from ..messages.surface import in_words_of
 from ..planning.planner import HIGHEST_BOOTSTRAP_MEAN, check_jobs, weights_that_are
+from ..storage.stores import STORES
 from ..system.memory import size_of
 
 TASKS = ("classification", "regression")
@@ -295,8 +296,9 @@ PARAMETERS = (
     ),
     Parameter(
         "store", "str", "auto",
-        'Where buckets are kept: "memory", "disk", or "auto", which is memory if everything fits in the limit.',
-        _one_of("auto", "memory", "disk"), kinds=_WITH_TOP_TREES, changes_model=False,
+        'Where buckets are kept: "memory", "disk", "gather" for scenes (row numbers on disk, the image in memory), or '
+        '"auto", which is memory if everything fits in the limit, else gather where it pays, else disk.',
+        _one_of("auto", *STORES), kinds=_WITH_TOP_TREES, changes_model=False,
     ),
     Parameter(
         "memory_limit", "int | float | str", "auto",

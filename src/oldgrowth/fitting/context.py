@@ -43,7 +43,7 @@ class Prepared:
 
     @property
     def on_disk(self) -> bool:
-        return self.execution.store == "disk"
+        return self.execution.on_disk
 
     @cached_property
     def trees_of_tops(self) -> list[int]:

@@ -24,8 +24,9 @@ from ..planning.execution import (
     refuse_at_start,
     with_rounds,
 )
-from ..planning.memory_model import FIRST_PASS_SHARE, MemoryModel, Sizes, Widths
+from ..planning.memory_model import FIRST_PASS_SHARE, MemoryModel
 from ..planning.planner import Planner
+from ..planning.sizes import Sizes, Widths
 from ..planning.subset_memory import memory_model_of
 from ..reporting.progress import Observers, StoppedByCallback
 from ..reporting.report import FitReport, Recorder
@@ -42,7 +43,7 @@ from ..system.threads import workers
 from .assemble import Assembled, assemble
 from .context import FitContext, Prepared
 from .grow import Sinks, grow
-from .rounds import with_saved_rounds
+from .rounds import saved_store, with_saved_rounds
 from .sample import sample
 from .strategy import Strategy, strategy_of
 from .top_trees import TopTree, grow_top_trees
@@ -160,12 +161,17 @@ def _prepare(context: FitContext, planner: Planner, sampled: Sampled, limits: Li
     plan = planner.plan(summary, sampled.rows.classes)
     widths = Widths.of(sampled.codec.widths, codec=sampled.codec.bytes)
     sizes = Sizes.of(plan, sampled.rows, summary.n_rows, widths, summary.weighted)
-    model = memory_model_of(plan, sizes, limits)
-    execution = choose_execution(model, recorder.report.stages[0].peak_memory)
+    begun_with = saved_store(context.checkpoint)
+    expected = memory_model_of(
+        plan, sizes, limits if begun_with is None else replace(limits, store=begun_with)
+    )
+    execution, model = choose_execution(expected, recorder.report.stages[0].peak_memory)
+    if begun_with is not None:
+        execution = replace(execution, why="as the interrupted fit began")
     recorder.say(f"store: {execution.store} ({execution.why})")
-    if execution.store == "disk" and limits.spills_to_memory:
+    if execution.on_disk and limits.spills_to_memory:
         warn(SpillsToMemoryWarning(limits.directory))
-    if (disk := expected_disk(model)).needed:
+    if (disk := expected_disk(expected)).needed:
         recorder.say(f"needs about {disk}")
     return Prepared(sampled, replace(plan, chunk_size=execution.chunk_rows), execution, model)
 

@@ -15,10 +15,10 @@ import numpy.typing as npt
 from ..planning.execution import ExecutionPlan
 from ..reporting.progress import StageProgress
 from ..rows.training_rows import Place
-from ..storage.bucket_store import Buckets, BucketStore, MemoryStore
+from ..storage.bucket_store import Buckets, BucketStore
 from ..storage.checkpoint import Checkpoint
-from ..storage.disk_store import DiskStore
 from ..storage.grown_trees import GrownTrees
+from ..storage.stores import STORES, Opening
 from .context import FitContext, Prepared
 from .distribute import Reached, Resumable, distribute
 from .engine import Engine
@@ -42,7 +42,7 @@ class Round:
 
 def with_saved_rounds(execution: ExecutionPlan, checkpoint: Checkpoint) -> ExecutionPlan:
     """With the rounds that an interrupted fit began with: the disk may have more or less room by now."""
-    if execution.store != "disk":
+    if not execution.on_disk:
         return execution
     if (found := checkpoint.saved("rounds")) is not None:
         with checkpoint.validating("rounds"):
@@ -50,16 +50,26 @@ def with_saved_rounds(execution: ExecutionPlan, checkpoint: Checkpoint) -> Execu
             if type(tops) is not int or tops < 1:
                 raise ValueError("no number of top trees")
             return replace(execution, tops_per_round=tops)
-    checkpoint.save("rounds", {}, {"tops_per_round": execution.tops_per_round})
+    checkpoint.save("rounds", {}, {"tops_per_round": execution.tops_per_round, "store": execution.store})
     return execution
+
+
+def saved_store(checkpoint: Checkpoint) -> str | None:
+    """The store that an interrupted fit began with: memory may have more or less room by now."""
+    if (found := checkpoint.saved("rounds")) is None:
+        return None
+    with checkpoint.validating("rounds"):
+        store = found[1].get("store", "disk")
+        if store not in STORES or store == "memory":
+            raise ValueError("no store on disk")
+        return str(store)
 
 
 def open_store(context: FitContext, prepared: Prepared, n_buckets: dict[int, int]) -> BucketStore:
     """Where the rows of so many buckets of these top trees go."""
-    sampled, plan = prepared.sampled, prepared.plan
-    if prepared.on_disk:
-        return DiskStore(sampled, n_buckets, plan, context.workspace.get(), prepared.execution.group_rows)
-    return MemoryStore(sampled, n_buckets, plan)
+    execution = prepared.execution
+    given = Opening(prepared.sampled, n_buckets, prepared.plan, context.workspace.get, execution.group_rows)
+    return STORES[execution.store](given)
 
 
 def distribute_round(

@@ -19,17 +19,9 @@ from ..storage.votes import FEWEST_VOTE_BYTES
 from ..system.limits import Limits, disk_space, nearest_existing
 from ..system.memory import resident_memory
 from .disk_plan import DiskEstimate, DiskNeeds
-from .memory_model import (
-    FEWEST_KEYS,
-    FIRST_PASS_SHARE,
-    MOST_CODES,
-    SMALLEST_CHUNK,
-    SMALLEST_GROUP,
-    MemoryModel,
-    Sizes,
-    Widths,
-)
+from .memory_model import FEWEST_KEYS, FIRST_PASS_SHARE, SMALLEST_CHUNK, SMALLEST_GROUP, MemoryModel
 from .planner import Planner
+from .sizes import MOST_CODES, Sizes, Widths
 from .subset_memory import memory_model_of
 
 _LARGEST_GROUP = 512 * 2**20
@@ -49,6 +41,7 @@ _AUTO_SPILL_SHARE = 0.8
 class ExecutionPlan:
     store: str
     why: str
+    on_disk: bool
     chunk_rows: int
     group_rows: int
     tops_at_once: int  # top trees grown at a time
@@ -190,6 +183,8 @@ def least_limit(model: MemoryModel) -> int:
     store = _asked_for(model)
     if store == "memory":
         return model.in_memory()
+    if store == "gather":
+        return model.gathered().least()
     return model.least() if store == "disk" else min(model.least(), model.in_memory())
 
 
@@ -202,18 +197,27 @@ def chunk_rows_for(model: MemoryModel) -> int:
     )
 
 
-def choose_execution(model: MemoryModel, peak: int) -> ExecutionPlan:
-    """After the first pass, in which the process had this peak. Refuses limits that will not do."""
-    plan, sizes, limits = model.plan, model.sizes, model.limits
+def choose_execution(model: MemoryModel, peak: int) -> tuple[ExecutionPlan, MemoryModel]:
+    """After the first pass, in which the process had this peak; and the model of what was chosen.
+
+    Refuses limits that will not do.
+    """
     model.refuse_below(least_limit(model))
-    store, why = _store(model)
+    store, why, model = _store(model)
+    return _within_limits(store, why, model, peak), model
+
+
+def _within_limits(store: str, why: str, model: MemoryModel, peak: int) -> ExecutionPlan:
+    """How much is done at a time in a store."""
+    plan, sizes, limits = model.plan, model.sizes, model.limits
     room = max(0, model.room(resident_memory()))
     chunk = min(SMALLEST_CHUNK, plan.chunk_size)
     top_trees = max(1, room // max(1, model.top_tree()))
+    room = max(0, room - model.held_image)
     if store == "memory":
         spare = max(0, room - sizes.reading - model.rows_in_memory)
         chunk_rows = max(chunk, min(plan.chunk_size, spare // max(1, model.chunks(1, sizes.n_tops))))
-        return ExecutionPlan(store, why, chunk_rows, sizes.n_rows, top_trees, sizes.n_tops, 2**62)
+        return ExecutionPlan(store, why, False, chunk_rows, sizes.n_rows, top_trees, sizes.n_tops, 2**62)
     tops_per_round = _tops_per_round(plan, sizes, limits)
     chunk_rows = max(chunk, min(plan.chunk_size, room // 8 // max(1, model.chunks(1, tops_per_round))))
     reading = max(sizes.reading, peak - resident_memory() - model.profile)
@@ -222,17 +226,17 @@ def choose_execution(model: MemoryModel, peak: int) -> ExecutionPlan:
     useful_bytes = max(_USUAL_GROUP, _RUN_BYTES * (sizes.n_rows // plan.bucket_size))
     most_rows = min(sizes.n_rows, group_bytes // model.group_row(tops_per_round), useful_bytes // sizes.row)
     return ExecutionPlan(
-        store, why, chunk_rows, max(chunk_rows, most_rows), top_trees, tops_per_round, room // 4
+        store, why, True, chunk_rows, max(chunk_rows, most_rows), top_trees, tops_per_round, room // 4
     )
 
 
 def with_rounds(execution: ExecutionPlan, model: MemoryModel, most_buckets: int) -> ExecutionPlan:
     """With as many top trees in a round as memory holds the places of their blocks for, if none has more
     buckets than this."""
-    if execution.store != "disk":
+    if not execution.on_disk:
         return execution
     groups = -(-model.sizes.n_rows // execution.group_rows)
-    room = max(0, model.room(resident_memory())) // 4
+    room = max(0, model.room(resident_memory()) - model.held_image) // 4
     fit = room // max(1, model.blocks(most_buckets, groups))
     return replace(execution, tops_per_round=max(1, min(execution.tops_per_round, fit)))
 
@@ -247,6 +251,8 @@ def refuse_at_start(planner: Planner, rows: TrainingRows, limits: Limits) -> Non
     """Refuse, before the first pass, memory and disk that will not do whatever the rows are like."""
     if limits.store == "memory" and limits.checkpoint_dir is not None:
         raise ParameterError("store", limits.store, "'auto' or 'disk' with a checkpoint_dir")
+    if limits.store == "gather" and rows.image_bytes is None:
+        raise ParameterError("store", limits.store, "'auto', 'memory' or 'disk': only scenes can be gathered")
     n_classes = 0 if not planner.classification else max(2, rows.n_classes)
     narrow = Widths.narrowest(rows.n_features)
     LimitCheck(planner, rows, limits).check(rows.n_rows or 1, n_classes, narrow)
@@ -263,12 +269,14 @@ def _refuse_disk_at_start(planner: Planner, rows: TrainingRows, limits: Limits, 
 
     n_rows = rows.n_rows or 1
     narrow = model(Widths.narrowest(rows.n_features), n_classes)
+    store, _, narrow = _store(narrow)
     plan = narrow.plan
     classes_known = not plan.classification or rows.n_classes > 0
-    if _store(narrow)[0] != "disk" or (not classes_known and (plan.oob or plan.limits_growth)):
+    if store == "memory" or (not classes_known and (plan.oob or plan.limits_growth)):
         return  # each class takes disk: the first pass will tell how many there are
     widest = Widths.narrowest if rows.are_bytes else Widths.widest_record
     wide = model(widest(rows.n_features), n_classes if classes_known else _MANY_CLASSES)
+    wide = wide.gathered() if store == "gather" else wide
     _tops_per_round(plan, narrow.sizes, limits, DiskNeeds.of(wide.plan, wide.sizes))
 
 
@@ -281,27 +289,45 @@ def _asked_for(model: MemoryModel) -> str:
     return "auto" if model.limits.checkpoint_dir is None else "disk"
 
 
-def _store(model: MemoryModel) -> tuple[str, str]:
+def _store(model: MemoryModel) -> tuple[str, str, MemoryModel]:
+    """The store, why it is this one, and the model of a fit with it."""
     store, limits = _asked_for(model), model.limits
-    if store != "auto":
-        if limits.store != "auto":
-            return store, "as asked for"
-        return model.fixed_store or (store, "there is a checkpoint_dir")
-    needed = model.in_memory(model.plan.n_jobs)
-    text = f"{human_bytes(needed)} needed in memory, the limit is {human_bytes(limits.memory)}"
-    if needed <= limits.memory:
-        return "memory", text
-    if model.in_memory() <= limits.memory < model.least():
-        return "memory", f"{text}: fewer threads work at a time"
-    return "disk", text
+    if limits.store != "auto" and store == limits.store:
+        return store, "as asked for", model.gathered() if store == "gather" else model
+    if model.fixed_store is not None:
+        return *model.fixed_store, model
+    why = "there is a checkpoint_dir"
+    if store == "auto":
+        needed = model.in_memory(model.plan.n_jobs)
+        why = f"{human_bytes(needed)} needed in memory, the limit is {human_bytes(limits.memory)}"
+        if needed <= limits.memory:
+            return "memory", why, model
+        if model.in_memory() <= limits.memory < model.least():
+            return "memory", f"{why}: fewer threads work at a time", model
+    if _gathering_pays(model):
+        return "gather", f"{why}; the image has {human_bytes(model.sizes.image)}", model.gathered()
+    return "disk", why, model
+
+
+def _gathering_pays(model: MemoryModel) -> bool:
+    """Whether the image is smaller than the buckets on disk, and all threads can work beside it in memory."""
+    sizes, plan = model.sizes, model.plan
+    if not sizes.image or plan.subsets or sizes.image >= sizes.n_tops * sizes.n_rows * sizes.row:
+        return False
+    gathered = model.gathered()
+    growing = gathered.growing(plan.n_jobs, gathered.largest_bucket)
+    beside = max(growing, gathered.fewest_distributed(min(SMALLEST_CHUNK, plan.chunk_size)))
+    index = gathered.index(sizes.n_tops * gathered.expected_buckets())
+    return gathered.held_image + beside + index + sizes.codec <= gathered.room(model.limits.resident)
 
 
 def expected_disk(model: MemoryModel) -> DiskEstimate:
     """What a fit will take on disk, as far as is known."""
-    plan, sizes = model.plan, model.sizes
     directory = nearest_existing(model.limits.directory)
     free = disk_space(directory).free
-    if _store(model)[0] == "memory":
+    store, _, model = _store(model)
+    plan, sizes = model.plan, model.sizes
+    if store == "memory":
         return DiskEstimate(0, free, directory)
     try:
         tops = _tops_per_round(plan, sizes, model.limits)

@@ -7,16 +7,16 @@ much is in memory at a time is chosen so that it stays within the limit (`execut
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .. import _core
 from ..errors import MemoryLimitError
 from ..plan import Plan
 from ..rows.records import floats_at_a_time
-from ..rows.training_rows import TrainingRows
 from ..storage.disk_store import block_rows
 from ..storage.votes import MEANS_COPIES, VOTES_AT_WORK, fewest_rows_of_means
 from ..system.limits import Limits
+from .sizes import MOST_CODES, Sizes
 
 # What Python, libraries and their threads take beside what is planned: chosen, and tested by a grid of fits.
 _SLACK_BYTES = 20 * 2**20
@@ -38,103 +38,10 @@ SMALLEST_GROUP = 2 * 2**20
 SMALLEST_CHUNK = 256
 # In the first pass, chunks and rows that are kept each get the room divided by this.
 FIRST_PASS_SHARE = 8
-# Values of a feature that codes of two bytes hold.
-MOST_CODES = 65_535
 # Different rows of a bucket that is one leaf, of which it is remembered how many copies there are.
 FEWEST_KEYS = 2**17
 
 refuses = True  # tests that look whether a refusal was right turn it off
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """How many rows, trees and classes there are, and how many bytes of which kind a row has."""
-
-    n_rows: int
-    n_features: int
-    n_tops: int
-    n_trees: int
-    outputs: int
-    record: int  # of a row as the codec packs it
-    ranked: int  # features that are ranked in each bucket
-    row: int  # in a block on disk
-    weighted: bool
-    oob: bool
-    in_arrays: bool  # the caller has the rows in memory
-    kept_votes: bool  # the caller gets the means of all rows
-    metric: bool  # a metric sees targets and guesses of all rows at once
-    tree_rows: int  # that each tree is grown on
-    reading: int  # bytes that reading the source takes beside the chunks
-    profile: int  # bytes that knowing the values of features takes in the first pass
-    codec: int  # and after it
-    labels: int  # bytes of labels that are learned as they stream by
-
-    @staticmethod
-    def of(plan: Plan, rows: TrainingRows, n_rows: int, widths: Widths, weighted: bool = False) -> Sizes:
-        """`weighted` tells of weights that the source did not tell of."""
-        weighted = weighted or rows.weighted
-        return Sizes(
-            n_rows=n_rows,
-            n_features=rows.n_features,
-            n_tops=len(plan.trees_of_tops(n_rows)),
-            n_trees=plan.n_estimators,
-            outputs=plan.n_classes or 1,
-            record=widths.record,
-            ranked=widths.ranked,
-            row=plan.row_layout(n_rows, widths.record, weighted).row_bytes,
-            weighted=weighted,
-            oob=plan.oob,
-            in_arrays=rows.random_access,
-            kept_votes=plan.oob and rows.random_access,
-            metric=plan.oob_metric,
-            tree_rows=plan.tree_rows(n_rows),
-            reading=rows.reading_bytes,
-            profile=widths.profile,
-            codec=widths.codec,
-            labels=rows.label_bytes,
-        )
-
-    @property
-    def vote_row(self) -> int:
-        """Votes out of bag for a row: sums, how many trees, its target and number."""
-        return 8 * self.outputs + 12 + _core.row_number_bytes(self.n_rows)
-
-
-@dataclass(frozen=True)
-class Widths:
-    """Bytes of a row as the codec packs it, how many of its features have more values than codes hold, and
-    what it takes to know the values of the others: in the first pass, and after it."""
-
-    record: int
-    ranked: int
-    profile: int = 0
-    codec: int = 0
-
-    @staticmethod
-    def narrowest(n_features: int) -> Widths:
-        return Widths(n_features, 0)
-
-    @staticmethod
-    def widest_record(n_features: int) -> Widths:
-        return Widths(4 * n_features, n_features)
-
-    @staticmethod
-    def widest(n_features: int, n_rows: int) -> Widths:
-        """All values differ."""
-        if n_rows > MOST_CODES:
-            return Widths.widest_record(n_features)
-        return Widths.most_codes(n_features, n_rows)
-
-    @staticmethod
-    def most_codes(n_features: int, n_rows: int) -> Widths:
-        """As many values as codes hold, which have to be known."""
-        distinct = min(n_rows, MOST_CODES)
-        profile, codec = (kind.bytes_of_feature(distinct) for kind in (_core.Profile, _core.RowCodec))
-        return Widths(2 * n_features, 0, n_features * profile, n_features * codec)
-
-    @staticmethod
-    def of(widths: list[int], profile: int = 0, codec: int = 0) -> Widths:
-        return Widths(sum(widths), sum(width == 4 for width in widths), profile, codec)
 
 
 @dataclass(frozen=True)
@@ -222,7 +129,18 @@ class MemoryModel:
     @property
     def _fields(self) -> int:
         """A row taken apart: record, key, target, weight and number."""
-        return self.sizes.record + 16 + 8 * self.sizes.weighted + 8 * self.sizes.oob
+        numbered = self.sizes.oob or self.sizes.gathered
+        return self.sizes.record + 16 + 8 * self.sizes.weighted + 8 * numbered
+
+    @property
+    def held_image(self) -> int:
+        """The image, if rows are gathered from it."""
+        return self.sizes.image if self.sizes.gathered else 0
+
+    def gathered(self) -> MemoryModel:
+        """The same fit with rows that are gathered from an image."""
+        row = self.plan.reference_layout(self.sizes.n_rows).row_bytes
+        return replace(self, sizes=replace(self.sizes, row=row, gathered=True))
 
     def _block(self, rows: int) -> int:
         """The blocks that rows are read in: raw and taken apart."""
@@ -323,9 +241,9 @@ class MemoryModel:
         chunk = min(SMALLEST_CHUNK, self.plan.chunk_size)
         stages = [
             self.top_tree(),
-            self.of_bucket(max(bucket_rows, self.largest_bucket)) + index,
-            self.scoring(fewest) + index,
-            self.fewest_distributed(chunk),
+            self.held_image + self.of_bucket(max(bucket_rows, self.largest_bucket)) + index,
+            self.held_image + self.scoring(fewest) + index,
+            self.held_image + self.fewest_distributed(chunk),
         ]
         return self._limit_for(max(self.sampling(chunk), self.sizes.codec + max(stages)))
 

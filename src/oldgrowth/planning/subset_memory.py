@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..plan import Plan
 from ..system.limits import Limits
-from .memory_model import MemoryModel, Sizes
+from .memory_model import MemoryModel
+from .sizes import Sizes
 
 
 def memory_model_of(plan: Plan, sizes: Sizes, limits: Limits) -> MemoryModel:

@@ -18,6 +18,7 @@ from ..datasets.labels import CodedLabels, Labels
 from ..datasets.odd_texts import OddTexts
 from ..datasets.partition_edges import nearest_edges
 from ..errors import BandError
+from .image import SceneImage, image_bytes
 from .labelled import LabelledPixels
 from .layers import LayerReader, Layers
 from .patches import Rows, layer_of, patch_names, rows_around
@@ -93,6 +94,7 @@ class Scene(LabelledPixels):
         self.nbytes = None
         self._columns: npt.NDArray[np.intp] | None = None
         self._range: tuple[int, int] | None = None  # of the strips of all scenes, in a partition
+        self._image: SceneImage | None = None  # filled as strips are read
 
     @property
     def strips(self) -> list[Strip]:
@@ -126,6 +128,26 @@ class Scene(LabelledPixels):
             most = max(most, layers.reading_bytes(lines + 2 * half) + width * (values + patches + 64 * lines))
         return most + (0 if self._labels is None else self._labels.reading_bytes)
 
+    # The image that rows are gathered from.
+
+    @property
+    def image_bytes(self) -> int:
+        return image_bytes(self.scenes, self.patch)
+
+    def with_image(self) -> tuple[Scene, SceneImage]:
+        imaged = copy.copy(self)
+        imaged._image = SceneImage(self.scenes, self.patch, self._columns, imaged._read_strips)
+        imaged._image.expect(self.strips)
+        return imaged, imaged._image
+
+    def _read_strips(self, strips: list[Strip]) -> None:
+        """Read strips just for the image."""
+        for scene, layers in enumerate(self.scenes):
+            with layers.reader() as reader:
+                for strip in strips:
+                    if strip.scene == scene:
+                        self._piece(reader, strip, 0)
+
     # What a dataset has to tell.
 
     def _pieces(self, rows: int, span: Span, carry: tuple[str, ...]) -> Iterator[ScenePiece]:
@@ -152,6 +174,8 @@ class Scene(LabelledPixels):
             half = self.patch // 2
             pixels, valid = reader.read(strip.first, strip.stop, half)
             chosen &= valid[half : len(valid) - half, half : valid.shape[1] - half]
+            if self._image is not None:
+                self._image.put(strip, pixels, valid, chosen)
         else:
             pixels, valid = reader.nothing()
         rows = rows_around(pixels, valid, chosen, self.patch)

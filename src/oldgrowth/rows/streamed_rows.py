@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..datasets.base import Dataset
 from ..datasets.batches import Batch
+from ..datasets.images import RowImage
 from ..datasets.labels import CodedLabels
 from ..errors import DataError
 from ..system.memory import READING_BYTES
@@ -25,6 +26,7 @@ class StreamedRows(TrainingRows):
 
     def __init__(self, dataset: Dataset, classification: bool) -> None:
         self._dataset = dataset
+        self._image: RowImage | None = None
         self.classification = classification
         self.labels = LabelCoder(dataset.target or "y", self.weighted) if classification else None
         self.classes, self.n_classes = None, 0
@@ -39,6 +41,15 @@ class StreamedRows(TrainingRows):
     @property
     def expected_rows(self) -> int | None:
         return self._dataset.expected_rows
+
+    @property
+    def image_bytes(self) -> int | None:
+        return self._dataset.image_bytes
+
+    def image(self) -> RowImage:
+        if self._image is None:
+            self._dataset, self._image = self._dataset.with_image()
+        return self._image
 
     @property
     def weighted(self) -> bool:

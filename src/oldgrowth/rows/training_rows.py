@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..datasets.batches import FloatsOrBytes
+from ..datasets.images import RowImage
 from ..errors import ChangedSourceError
 from .class_codes import LabelCoder, LabelLimit
 
@@ -93,6 +94,15 @@ class TrainingRows(ABC):
     def reading_bytes(self) -> int:
         """Additional memory for reading, besides the chunks."""
         return 0
+
+    @property
+    def image_bytes(self) -> int | None:
+        """Memory of the image whose pixels are the rows; None if they are not pixels."""
+        return None
+
+    def image(self) -> RowImage:
+        """The image, filled as rows are read from now on."""
+        raise NotImplementedError
 
     @property
     @abstractmethod

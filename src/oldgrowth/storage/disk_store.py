@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from .. import _core
 from ..plan import Plan
-from ..rows.records import decoded, encode
+from ..rows.records import decoded
 from ..rows.training_rows import Chunk
 from .bucket_store import BucketStore, Router, different_from_first
 from .leaf_buckets import RowPart
-from .sampled import Sampled
+from .row_forms import RowFields, RowForm
 from .spill_file import SpillFile
 from .workspace import Workspace
 
@@ -154,46 +154,14 @@ class _TopFile:
         return _core.BLOCK_HEADER_BYTES + rows * self._layout.row_bytes
 
 
-@dataclass
-class _Fields:
-    """Rows taken apart."""
-
-    records: npt.NDArray[np.uint8]
-    keys: npt.NDArray[np.uint64]
-    targets: npt.NDArray[np.float64]
-    weights: npt.NDArray[np.float64] | None
-    numbers: npt.NDArray[np.uint64] | None
-
-    @staticmethod
-    def room(layout: _core.RowLayout, n: int) -> _Fields:
-        return _Fields(
-            np.empty((n, layout.record_bytes), dtype=np.uint8),
-            np.empty(n, dtype=np.uint64),
-            np.empty(n),
-            np.empty(n) if layout.weighted else None,
-            np.empty(n, dtype=np.uint64) if layout.numbered else None,
-        )
-
-    def part(self, rows: slice | npt.NDArray[np.intp]) -> _Fields:
-        return _Fields(
-            self.records[rows],
-            self.keys[rows],
-            self.targets[rows],
-            None if self.weights is None else self.weights[rows],
-            None if self.numbers is None else self.numbers[rows],
-        )
-
-
 class DiskStore(BucketStore):
     def __init__(
-        self, sampled: Sampled, n_buckets: dict[int, int], plan: Plan, workspace: Workspace, group_rows: int
+        self, form: RowForm, n_buckets: dict[int, int], plan: Plan, workspace: Workspace, group_rows: int
     ) -> None:
         super().__init__(plan)
         self.group_rows = group_rows
-        self._codec = sampled.codec
-        self._n_rows = sampled.summary.n_rows
+        self._form, self._layout, self.codec = form, form.layout, form.codec
         self._workspace = workspace
-        self._layout = plan.row_layout(self._n_rows, sampled.codec.record_bytes, sampled.summary.weighted)
         self._tops = {
             top: _TopFile(workspace.file(_name(top)), self._layout, n) for top, n in n_buckets.items()
         }
@@ -208,9 +176,7 @@ class DiskStore(BucketStore):
 
     def put(self, group: _Group, at: int, chunk: Chunk, buckets: list[npt.NDArray[np.uint32]]) -> None:
         part = slice(at, at + chunk.rows)
-        rows = group.rows[part]
-        _, keys = encode(self._codec, chunk.x, chunk.targets, chunk.first_row, rows, where=chunk.where)
-        self._layout.pack(keys, chunk.targets, chunk.weights, chunk.first_row, rows)
+        self._form.pack(chunk, group.rows[part])
         for mine, given in zip(group.buckets, buckets, strict=True):
             mine[part] = given
 
@@ -249,6 +215,7 @@ class DiskStore(BucketStore):
 
     def seal(self, top: int) -> None:
         self._spare.clear()
+        self._form.complete()
         self._tops[top].seal()
 
     def sizes(self, top: int) -> npt.NDArray[np.int64]:
@@ -260,14 +227,14 @@ class DiskStore(BucketStore):
 
     def load(self, top: int, bucket: int, places: npt.NDArray[np.uint64] | None = None) -> _core.Bucket:
         n = sum(rows for _, rows in self._tops[top].extents(bucket)) if places is None else len(places)
-        out = _Fields.room(self._layout, n)
+        out = self._form.room(n)
         if places is None:
             for _ in self._blocks(top, bucket, out):
                 pass
         else:
             self._choose(top, bucket, places, out)
         source = _core.Rows(out.records, out.keys, out.targets, out.weights, self._plan.target_scale)
-        return _core.make_bucket(self._codec, source, None, self._plan.classification)
+        return _core.make_bucket(self.codec, source, None, self._plan.classification)
 
     def different_rows(self, top: int, bucket: int, most: int) -> npt.NDArray[np.uint64]:
         return different_from_first((fields.records for _, fields in self._blocks(top, bucket)), most)
@@ -276,16 +243,14 @@ class DiskStore(BucketStore):
         for _, fields in self._blocks(top, bucket):
             yield RowPart(fields.keys, fields.targets, fields.weights, fields.numbers)
 
-    def _choose(self, top: int, bucket: int, places: npt.NDArray[np.uint64], out: _Fields) -> None:
+    def _choose(self, top: int, bucket: int, places: npt.NDArray[np.uint64], out: RowFields) -> None:
         seen = filled = 0
         for _, fields in self._blocks(top, bucket):
             rows = len(fields.keys)
             first, last = np.searchsorted(places, np.array([seen, seen + rows], dtype=np.uint64))
             here = places[first:last]
-            _copy(
-                fields.part((here - np.uint64(seen)).astype(np.intp)),
-                out.part(slice(filled, filled + len(here))),
-            )
+            chosen = fields.part((here - np.uint64(seen)).astype(np.intp))
+            chosen.copy_to(out.part(slice(filled, filled + len(here))))
             seen, filled = seen + rows, filled + len(here)
 
     def split(self, top: int, bucket: int, route: Router, n_parts: int) -> None:
@@ -294,7 +259,7 @@ class DiskStore(BucketStore):
         for raw, fields in self._blocks(top, bucket):
             buckets = np.empty(len(raw), dtype=np.uint32)
             at = 0
-            for x in decoded(self._codec, fields.records, np.arange(len(raw), dtype=np.uint32)):
+            for x in decoded(self.codec, fields.records, np.arange(len(raw), dtype=np.uint32)):
                 buckets[at : at + len(x)] = route(x)
                 at += len(x)
             file.write(raw, buckets, owners, self._sequence)
@@ -308,20 +273,9 @@ class DiskStore(BucketStore):
     def drop(self, top: int) -> None:
         self._workspace.remove(_name(top))
 
-    def _possible(self, rows: _Fields) -> bool:
-        """Whether nothing in rows that another process wrote leads outside."""
-        targets, weights, numbers = rows.targets, rows.weights, rows.numbers
-        n_classes = self._plan.n_classes
-        sound = bool((targets < n_classes).all() if n_classes else np.isfinite(targets).all())
-        if weights is not None:
-            sound &= bool((np.isfinite(weights) & (weights > 0)).all())
-        if numbers is not None:
-            sound &= int(numbers[-1]) < self._n_rows and bool((numbers[1:] > numbers[:-1]).all())
-        return sound and self._codec.knows(rows.records)
-
     def _blocks(
-        self, top: int, bucket: int, into: _Fields | None = None
-    ) -> Iterator[tuple[npt.NDArray[np.uint8], _Fields]]:
+        self, top: int, bucket: int, into: RowFields | None = None
+    ) -> Iterator[tuple[npt.NDArray[np.uint8], RowFields]]:
         """The blocks of a bucket, whole and taken apart, each checked; one after the other in `into`."""
         file = self._tops[top]
         owner = int(file.owners[bucket])
@@ -329,27 +283,15 @@ class DiskStore(BucketStore):
         for offset, n in file.extents(bucket):
             data = np.empty(file.block_bytes(n), dtype=np.uint8)
             file.file.read(offset, data)
-            out = _Fields.room(self._layout, n) if into is None else into.part(slice(at, at := at + n))
-            wrong = self._layout.read_block(
-                data, owner, n, out.records, out.keys, out.targets, out.weights, out.numbers
-            )
+            out = self._form.room(n) if into is None else into.part(slice(at, at := at + n))
+            wrong = self._form.unpack(data, owner, out, check=offset < file.resumed_bytes)
             if wrong:
                 raise file.file.damaged(offset, wrong)
-            if offset < file.resumed_bytes and not self._possible(out):
-                raise file.file.damaged(offset, "its rows are not rows of the data")
             yield data[_core.BLOCK_HEADER_BYTES :].reshape(n, -1), out
 
 
 def _name(top: int) -> str:
     return f"top-{top:05d}.rows"
-
-
-def _copy(source: _Fields, to: _Fields) -> None:
-    to.records[:] = source.records
-    to.keys[:] = source.keys
-    to.targets[:] = source.targets
-    if to.weights is not None and source.weights is not None:
-        to.weights[:] = source.weights
 
 
 def _cut(

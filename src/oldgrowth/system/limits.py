@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..checks import one_of, path_of
+from ..checks import path_of
 from ..errors import SpillDirectoryError
 from .control_groups import is_memory
 from .memory import auto_room, memory_limit_of, resident_memory, size_of
@@ -35,7 +35,7 @@ class Limits:
 
 
 def limits_of(params: dict[str, Any]) -> Limits:
-    store = one_of("store", params.get("store", "auto"), ("auto", "memory", "disk"))
+    store = params.get("store", "auto")
     names = ("spill_dir", "checkpoint_dir")
     paths = [None if params[name] is None else path_of(name, params[name]) for name in names]
     given = params.get("spill_limit", "auto")
