@@ -63,6 +63,13 @@ from .fits import (
     TooManyFeaturesError,
     UnseenLabelError,
 )
+from .maps import (
+    MapInUseError,
+    MapTooLargeError,
+    RememberedSceneError,
+    SameFileError,
+    UnfinishedMapError,
+)
 from .models import (
     CorruptedModelFileError,
     DamagedForestError,
@@ -137,6 +144,8 @@ __all__ = [
     "HeaderError",
     "InfiniteValueError",
     "LabelledSceneError",
+    "MapInUseError",
+    "MapTooLargeError",
     "MemoryLimitError",
     "MissingCRSError",
     "MissingColumnError",
@@ -168,7 +177,9 @@ __all__ = [
     "PythonObjectsError",
     "ReadError",
     "RecipeError",
+    "RememberedSceneError",
     "RemoteRasterError",
+    "SameFileError",
     "SameNumberError",
     "SameRoleError",
     "SceneError",
@@ -185,6 +196,7 @@ __all__ = [
     "TransformError",
     "TruncatedModelFileError",
     "UnclosedQuoteError",
+    "UnfinishedMapError",
     "UnknownParameterError",
     "UnknownReferenceError",
     "UnknownSourceError",

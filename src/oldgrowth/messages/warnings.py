@@ -47,6 +47,10 @@ class SampleWarning(OldgrowthWarning):
     """Some points of a sample of a map are left out, or tell less than they could."""
 
 
+class EmptyMapWarning(OldgrowthWarning):
+    """A map has no predicted pixel."""
+
+
 class LeftoverWarning(OldgrowthWarning):
     """Temporary files could not be removed; the result is not affected."""
 

@@ -9,6 +9,7 @@ from .assess import assess_map  # noqa: E402
 from .block_kfold import BlockKFold  # noqa: E402
 from .maps import write_map  # noqa: E402
 from .opening import open_scene  # noqa: E402
+from .remembered import scene_like  # noqa: E402
 from .sample import sample_map  # noqa: E402
 from .scene import Scene  # noqa: E402
 from .xarray_maps import predict_xarray  # noqa: E402
@@ -22,5 +23,6 @@ __all__ = [
     "open_scene",
     "predict_xarray",
     "sample_map",
+    "scene_like",
     "write_map",
 ]

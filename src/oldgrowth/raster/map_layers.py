@@ -6,16 +6,18 @@ import colorsys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from xml.sax.saxutils import escape
 
 import numpy as np
 import numpy.typing as npt
 
+from ..checks import one_of
 from ..errors import ParameterError
+from ..messages.surface import listed
 from ..messages.text import printable
 
 Color = tuple[int, int, int]
 CONFIDENCES = ("margin", "entropy", "share")
+PROBABILITY_TYPES = ("uint8", "float32")
 MOST_CLASSES = 65_535
 
 
@@ -29,10 +31,26 @@ class MapLayer:
     scale: float = 1.0
     colors: tuple[tuple[int, Color], ...] = ()  # of pixel values
     names: tuple[tuple[int, str], ...] = ()  # of pixel values
+    outputs: int = 1  # of the forest
+
+    @property
+    def pixel_bytes(self) -> int:
+        """Of all bands."""
+        return self.dtype.itemsize * len(self.bands)
+
+    @property
+    def made_bytes(self) -> int:
+        """Memory of what is computed on the way to a pixel."""
+        return 4 * 8 * self.outputs
 
     def pixels(self, means: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
         """Pixel values of rows, by row and band."""
         raise NotImplementedError
+
+    def described(self) -> tuple[Any, ...]:
+        """All that makes a difference to the file."""
+        about = (self.dtype.name, repr(self.nodata), self.bands, self.scale, self.colors, self.names)
+        return type(self).__name__, *about
 
 
 @dataclass(frozen=True)
@@ -48,9 +66,11 @@ class ClassLayer(MapLayer):
 
 @dataclass(frozen=True)
 class ProbabilityLayer(MapLayer):
-    """The share of each class, in steps of 1/250 of a byte."""
+    """The share of each class, as float32, or as a byte in steps of 1/250."""
 
     def pixels(self, means: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+        if self.dtype.kind == "f":
+            return means.astype(self.dtype)
         return np.rint(means / self.scale).astype(self.dtype)
 
 
@@ -86,39 +106,65 @@ def confidence(means: npt.NDArray[np.float64], kind: str) -> npt.NDArray[np.floa
     return 1 + terms.sum(axis=1) / np.log(means.shape[1])
 
 
-def class_layer(classes: npt.NDArray[Any], colors: Mapping[Any, str] | None) -> ClassLayer:
-    """The layer of a classifier's classes."""
-    whole = classes.dtype.kind in "iu" and classes.min() >= 0 and classes.max() <= MOST_CLASSES
-    values = classes.astype(np.int64) if whole else np.arange(1, len(classes) + 1)
+def class_layer(classes: npt.NDArray[Any], colors: Mapping[Any, Any] | None) -> ClassLayer:
+    """The layer of a classifier's classes.
+
+    Whole numbers up to 65,535 are their own pixel values. Others, and texts, are counted from 1.
+    """
+    own = _own_values(classes)
+    values = np.arange(1, len(classes) + 1) if own is None else own
     nodata = 0 if values.min() > 0 else int(values.max()) + 1 if values.max() >= 255 else 255
     highest = max(int(values.max()), nodata)
     if highest > MOST_CLASSES:
-        raise ParameterError(
-            "forest", f"one of {len(classes):,} classes", f"one of at most {MOST_CLASSES:,} classes"
+        wanted = (
+            f"one of at most {MOST_CLASSES:,} classes, as pixels have 16 bits and one value is for nodata"
         )
+        raise ParameterError("forest", f"one of {len(classes):,} classes", wanted)
     dtype = np.dtype(np.uint8 if highest <= 255 else np.uint16)
-    named = tuple((int(value), printable(str(label))) for value, label in zip(values, classes, strict=True))
+    labels = classes if own is None else own
+    named = tuple((int(value), printable(str(label))) for value, label in zip(values, labels, strict=True))
     chosen = _colors(classes, colors or {})
     painted = tuple((value, color) for (value, _), color in zip(named, chosen, strict=True))
-    return ClassLayer(dtype, nodata, ("class",), colors=painted, names=named, values=values.astype(dtype))
+    return ClassLayer(
+        dtype,
+        nodata,
+        ("class",),
+        colors=painted,
+        names=named,
+        outputs=len(classes),
+        values=values.astype(dtype),
+    )
 
 
-def probability_layer(classes: npt.NDArray[Any]) -> ProbabilityLayer:
-    names = tuple(printable(str(label)) for label in classes)
-    return ProbabilityLayer(np.dtype(np.uint8), 255, names, scale=1 / 250)
+def _own_values(classes: npt.NDArray[Any]) -> npt.NDArray[np.int64] | None:
+    """The classes as pixel values; None if they cannot be."""
+    if classes.dtype.kind not in "iuf" or not len(classes):
+        return None
+    if not (classes.min() >= 0 and classes.max() <= MOST_CLASSES):
+        return None
+    values = classes.astype(np.int64)
+    return values if bool((values == classes).all()) else None
 
 
-def confidence_layer(kind: str) -> ConfidenceLayer:
-    if kind not in CONFIDENCES:
-        raise ParameterError("confidence", kind, f"one of {', '.join(CONFIDENCES)}")
-    return ConfidenceLayer(np.dtype(np.float32), float("nan"), (kind,), kind=kind)
+def probability_layer(classes: npt.NDArray[Any], kind: str = "uint8") -> ProbabilityLayer:
+    """The share of each class, one band for each."""
+    one_of("probability_type", kind, PROBABILITY_TYPES)
+    names, n = tuple(printable(str(label)) for label in classes), len(classes)
+    if kind == "float32":
+        return ProbabilityLayer(np.dtype(np.float32), float("nan"), names, outputs=n)
+    return ProbabilityLayer(np.dtype(np.uint8), 255, names, scale=1 / 250, outputs=n)
+
+
+def confidence_layer(kind: str, outputs: int = 1) -> ConfidenceLayer:
+    one_of("confidence_kind", kind, CONFIDENCES)
+    return ConfidenceLayer(np.dtype(np.float32), float("nan"), (kind,), outputs=outputs, kind=kind)
 
 
 def value_layer(name: str) -> ValueLayer:
     return ValueLayer(np.dtype(np.float32), float("nan"), (name,))
 
 
-def _colors(classes: npt.NDArray[Any], given: Mapping[Any, str]) -> list[Color]:
+def _colors(classes: npt.NDArray[Any], given: Mapping[Any, Any]) -> list[Color]:
     """A color for each class: the given one, or one of equally distant hues."""
     found = []
     for i, label in enumerate(classes.tolist()):
@@ -134,37 +180,19 @@ def _colors(classes: npt.NDArray[Any], given: Mapping[Any, str]) -> list[Color]:
 def _parsed(label: Any, color: Any) -> Color:
     text = color.removeprefix("#") if isinstance(color, str) else ""
     try:
-        red, green, blue = bytes.fromhex(text)
-    except ValueError as error:
-        raise ParameterError("colors", {label: color}, "colors such as '#1f77b4', by class") from error
+        red, green, blue = bytes.fromhex(text) if len(text) == 6 else bytes(color)
+    except (ValueError, TypeError) as error:
+        wanted = "colours such as '#1f77b4' or (31, 119, 180), by class"
+        raise ParameterError("colors", {label: color}, wanted) from error
     return red, green, blue
 
 
-def band_xml(layer: MapLayer, band: int, grid_width: int, raw: str) -> str:
-    """A band of a virtual raster (VRT) whose pixels are in a raw file, band by band in each pixel."""
-    size, n = layer.dtype.itemsize, len(layer.bands)
-    kinds = {"uint8": "Byte", "uint16": "UInt16", "float32": "Float32"}
-    parts = [
-        f'<VRTRasterBand dataType="{kinds[layer.dtype.name]}" band="{band + 1}" subClass="VRTRawRasterBand">',
-        f"<Description>{escape(layer.bands[band])}</Description>",
-        f"<NoDataValue>{layer.nodata}</NoDataValue>",
-    ]
-    if layer.scale != 1.0:
-        parts.append(f"<Scale>{layer.scale!r}</Scale><Offset>0</Offset>")
-    if layer.names:
-        by_value = dict(layer.names)
-        names = "".join(
-            f"<Category>{escape(by_value.get(v, ''))}</Category>" for v in range(max(by_value) + 1)
-        )
-        parts.append(f"<CategoryNames>{names}</CategoryNames>")
-    if layer.colors:
-        by_value_color = dict(layer.colors)
-        entries = (by_value_color.get(v, (0, 0, 0)) for v in range(max(by_value_color) + 1))
-        table = "".join(f'<Entry c1="{r}" c2="{g}" c3="{b}" c4="255"/>' for r, g, b in entries)
-        parts.append(f"<ColorInterp>Palette</ColorInterp><ColorTable>{table}</ColorTable>")
-    parts += [
-        f'<SourceFilename relativeToVRT="1">{escape(raw)}</SourceFilename>',
-        f"<ImageOffset>{band * size}</ImageOffset><PixelOffset>{n * size}</PixelOffset>",
-        f"<LineOffset>{n * size * grid_width}</LineOffset><ByteOrder>LSB</ByteOrder></VRTRasterBand>",
-    ]
-    return "".join(parts)
+def check_colors(classes: npt.NDArray[Any], colors: Any) -> None:
+    """Refuse colours that a person gave for classes that there are not."""
+    if not isinstance(colors, Mapping):
+        raise ParameterError("colors", colors, "a dictionary of classes and colours")
+    known = set(classes.tolist())
+    for label in colors:
+        if label not in known:
+            wanted = f"colours of classes of the forest, which are {listed(sorted(known, key=str))}"
+            raise ParameterError("colors", {label: colors[label]}, wanted)

@@ -2,162 +2,395 @@
 
 from __future__ import annotations
 
-import os
+import hashlib
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape
 
 import numpy as np
 import numpy.typing as npt
-import rasterio
-from rasterio.shutil import copy as gdal_copy
+from sklearn.utils.validation import check_is_fitted
 
+from ..checks import hard_votes, verbosity
 from ..datasets.batches import Span
-from ..errors import ParameterError
-from ..forest.batch_predict import Needs
-from ..storage.checkpoint_dir import persistent_workspace
-from ..system.atomic_file import check_replaceable
-from .grid import Grid
-from .map_layers import MapLayer, band_xml, class_layer, confidence_layer, probability_layer, value_layer
-from .raw_map import RawMap
+from ..errors import MemoryLimitError, ParameterError
+from ..estimators.classifier import Classifier
+from ..estimators.regressor import Regressor
+from ..forest.batch_predict import BatchPlan, BatchPredictor, Needs, columns_for, plan_batches
+from ..forest.predict import predict_means
+from ..messages.log import warn
+from ..messages.warnings import EmptyMapWarning
+from ..planning.planner import jobs_of
+from ..reporting.progress import Callback, Machine, Observers, Progress, StageProgress, StoppedByCallback
+from ..rows.read_ahead import read_ahead
+from ..storage.workspace import Workspace
+from ..system.memory import memory_limit_of, release_memory, resident_memory
+from ..system.resource_limits import check_address_space, clear_about_limits
+from ..system.signals import ended_by_signals
+from .cog import LEAST_CACHE, MOST_CACHE, MapFile
+from .map_layers import (
+    MapLayer,
+    check_colors,
+    class_layer,
+    confidence_layer,
+    probability_layer,
+    value_layer,
+)
+from .map_outputs import SIDECAR, Outputs
+from .raw_map import RawMap, segment_bytes
+from .remembered import check_scene, colors_of
 from .scene import Scene, ScenePiece
-from .strips import Strip
 
 SAVED_EVERY = 5.0  # seconds
-_COG = {"driver": "COG", "COMPRESS": "DEFLATE", "PREDICTOR": "YES", "BIGTIFF": "IF_SAFER"}
 
 
-class _Traced(Scene):
-    """A scene that remembers, for each strip that was read, which pixels are rows."""
+@dataclass(frozen=True)
+class WrittenMap:
+    """What `write_map` has written: all pixels, those with a result, by class, and the seconds it took."""
 
-    def __init__(self, scene: Scene, counts: list[int]) -> None:
+    pixels: int
+    predicted: int
+    by_class: dict[Any, int] | None  # None for a regression
+    seconds: float
+
+
+class _Lines(Scene):
+    """All valid pixels of a scene from a line on; remembers which pixels its rows are."""
+
+    def __init__(self, scene: Scene, first: int) -> None:
         self.__dict__.update(vars(scene._changed()))
-        self._counts = dict(zip(self.strips, counts, strict=False))
-        self.first_row, self._is_part = sum(counts), True
-        self._left = deque(self.strips[len(counts) :])
-        self.read: deque[tuple[Strip, npt.NDArray[np.intp]]] = deque()
+        self._labels, self._filters, self.target = None, (), None
+        self._first_line, self._is_part, self.first_row = first, True, 0
+        self._read: deque[npt.NDArray[np.int64]] = deque()
+
+    @property
+    def strips(self) -> list[Any]:
+        first = self._first_line
+        return [replace(s, first=max(first, s.first)) for s in super().strips if s.stop > first]
 
     def _pieces(self, rows: int, span: Span, carry: tuple[str, ...]) -> Iterator[ScenePiece]:
-        for piece in super()._pieces(rows, span, carry):
-            strip = self._left.popleft()
-            self.read.append((strip, piece.lines * self.scenes[0].grid.width + piece.pixels))
+        width = self.scenes[0].grid.width
+        for strip, piece in zip(self.strips, super()._pieces(rows, span, carry), strict=True):
+            self._read.append((strip.first + piece.lines.astype(np.int64)) * width + piece.pixels)
             yield piece
 
+    def take(self, rows: int) -> npt.NDArray[np.int64]:
+        """The numbers of the pixels of the next rows."""
+        parts = []
+        while rows:
+            part = self._read.popleft()
+            if len(part) > rows:
+                self._read.appendleft(part[rows:])
+                part = part[:rows]
+            parts.append(part)
+            rows -= len(part)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-def write_map(  # noqa: PLR0913 - three files, and how they look
+
+@clear_about_limits
+def write_map(  # noqa: PLR0913 - three files, how they look, and how they are made
     forest: Any,
     scene: Scene,
     path: str | Path,
     *,
     probabilities: str | Path | None = None,
+    probability_type: str = "uint8",
     confidence: str | Path | None = None,
     confidence_kind: str = "margin",
-    colors: Mapping[Any, str] | None = None,
-) -> None:
-    """Predict all valid pixels of a scene and write them as cloud-optimized GeoTIFFs."""
+    colors: Mapping[Any, Any] | None = None,
+    memory_limit: int | float | str | None = None,
+    n_jobs: int | None = None,
+    verbose: int | bool | None = None,
+    callback: Callback | None = None,
+) -> WrittenMap:
+    """Predict all valid pixels of a scene, and write them as cloud-optimized GeoTIFFs.
+
+    The map has the grid and the coordinates of the scene. Pixels that are not valid, as their centre is
+    nodata, NaN or masked, are nodata in the map; all others are predicted, also if the scene has labels or is
+    a part of a split. Scenes and maps may be larger than memory.
+
+    Parameters
+    ----------
+    forest : estimator
+        A fitted forest, or one that was loaded. Bands are matched by their names.
+    scene : Scene
+        One scene, opened by `open_scene` or `scene_like`.
+    path : path
+        The map: the class of each pixel, or the value (float32) if the forest is a regression. Classes that
+        are whole numbers from 0 to 65,535 are their own pixel values; others are counted from 1. Names of the
+        classes are in the tags ``CLASS_1``, ``CLASS_2``, ..., and as category names in a file ``.aux.xml``
+        beside the map, where GDAL keeps them. The tag ``OLDGROWTH_MODEL`` is the digest of the forest.
+    probabilities : path, optional
+        A file with a band for the probability of each class.
+    probability_type : {"uint8", "float32"}, default "uint8"
+        Probabilities are bytes in steps of 1/250, with a scale that tells so, or float32.
+    confidence : path, optional
+        A file that tells how sure the forest is of each pixel, from 0 to 1.
+    confidence_kind : {"margin", "entropy", "share"}, default "margin"
+        The probability of the first class minus that of the second; 1 minus the entropy of the probabilities
+        as a share of the highest possible; or the probability of the first class.
+    colors : dict, optional
+        Colours of classes, such as ``{"water": "#1f77b4"}``. Those not named have the colours that the labels
+        had in training, or distinct ones.
+    memory_limit : int, float or str, optional
+        Memory of the process, such as "512MB"; by default that of the forest.
+    n_jobs : int, optional
+        Number of threads; by default that of the forest.
+    verbose : int or bool, optional
+        Whether to show progress; by default as the forest does.
+    callback : callable, optional
+        Is called with the progress, as that of `fit`; its rows are pixels. It can end the work by raising.
+
+    Returns
+    -------
+    WrittenMap
+        The numbers of pixels, of predicted ones, and of those of each class.
+
+    Notes
+    -----
+    Files appear when all of them are complete, one right after the other, and replace existing ones as a
+    whole. Until then everything is in a directory ``.<name of the map>.unfinished`` beside the map, which
+    takes the space of the map without compression, and which only one process can use. If the work ends
+    early, by an error, a signal or a power cut, the directory stays: the same call goes on from there, and
+    gives the same files, byte for byte, also if some of them had appeared. With another forest, scene or kind
+    of map it begins anew. GDAL's files beside an existing map (``.aux.xml``, ``.ovr``, ``.msk``) are removed
+    with it.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np, rasterio
+    >>> from oldgrowth import RandomForestClassifier, raster
+    >>> folder = tempfile.mkdtemp()
+    >>> place = rasterio.Affine(30, 0, 820_000, 0, -30, 830_000)
+    >>> def save(name, pixels):
+    ...     about = dict(width=20, height=20, count=1, dtype="uint8", crs="EPSG:32637", transform=place)
+    ...     with rasterio.open(f"{folder}/{name}.tif", "w", **about) as file:
+    ...         file.write(pixels, 1)
+    >>> red = np.random.default_rng(0).integers(1, 255, (20, 20), dtype=np.uint8)
+    >>> save("red", red)
+    >>> save("classes", (red > 100) + np.uint8(1))
+    >>> scene = raster.open_scene(f"{folder}/red.tif")
+    >>> forest = RandomForestClassifier(8, random_state=0).fit(scene.with_labels(f"{folder}/classes.tif"))
+    >>> raster.write_map(forest, scene, f"{folder}/map.tif").pixels
+    400
+    >>> with rasterio.open(f"{folder}/map.tif") as file:
+    ...     bool((file.read(1) == (red > 100) + 1).all())
+    True
+    """
+    started = time.perf_counter()
+    _check(forest, scene)
+    wanted = _Wanted(path, probabilities, probability_type, confidence, confidence_kind, colors)
+    layers, outputs = wanted.layers(forest), Outputs(wanted.files(forest))
+    grid = scene.scenes[0].grid
+    raw_bytes = grid.width * grid.height * sum(layer.pixel_bytes for layer in layers.values())
+    outputs.check(scene, forest, raw_bytes)
+    limit = memory_limit_of(getattr(forest, "memory_limit", "auto") if memory_limit is None else memory_limit)
+    jobs = jobs_of(forest.n_jobs if n_jobs is None else n_jobs)
+    work = _Work(forest, scene, layers, limit, jobs)
+    observers = Observers(verbosity(getattr(forest, "verbose", 0) if verbose is None else verbose), callback)
+    try:
+        with ended_by_signals(), outputs.workspace() as workspace, _told_how_to_resume(outputs):
+            counts = _made(work, outputs, workspace, observers)
+    except StoppedByCallback as stop:
+        raised = stop.raised
+    else:
+        return _summary(forest, layers, counts, time.perf_counter() - started)
+    raise raised
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """The files that are asked for, and how they look."""
+
+    path: Any
+    probabilities: Any
+    probability_type: str
+    confidence: Any
+    confidence_kind: str
+    colors: Any
+
+    def files(self, forest: Any) -> dict[str, Any]:
+        named = {"probabilities": self.probabilities, "confidence": self.confidence}
+        first = "classes" if hasattr(forest, "classes_") else "values"
+        return {first: self.path} | {name: path for name, path in named.items() if path is not None}
+
+    def layers(self, forest: Any) -> dict[str, MapLayer]:
+        classes = getattr(forest, "classes_", None)
+        if classes is None:
+            for name in ("probabilities", "confidence", "colors"):
+                if getattr(self, name) is not None:
+                    raise ParameterError(name, getattr(self, name), "omitted: a regression has no classes")
+            return {"values": value_layer("value")}
+        if self.colors is not None:
+            check_colors(classes, self.colors)
+        made: dict[str, MapLayer] = {
+            "classes": class_layer(classes, colors_of(forest) | dict(self.colors or {})),
+            "probabilities": probability_layer(classes, self.probability_type),
+            "confidence": confidence_layer(self.confidence_kind, len(classes)),
+        }
+        return {name: made[name] for name in self.files(forest)}
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is predicted, for which layers, and with which means."""
+
+    forest: Any
+    scene: Scene
+    layers: dict[str, MapLayer]
+    limit: int
+    n_jobs: int
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.scene.scenes[0].grid.width, self.scene.scenes[0].grid.height
+
+    def identity(self, digest: str) -> str:
+        """Of what is resumed: the same forest, scene and layers."""
+        parts = [digest, hard_votes(self.forest), _Lines(self.scene, 0).fingerprint()]
+        parts += [(name, layer.described()) for name, layer in self.layers.items()]
+        return hashlib.sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()
+
+    def lines(self, first: int) -> _Lines:
+        """The rows to predict, from a line on."""
+        names = getattr(self.forest, "feature_names_in_", None)
+        chosen = columns_for(self.scene, self.forest.n_features_in_, names)
+        assert isinstance(chosen, Scene)
+        return _Lines(chosen, first)
+
+    def plan(self, lines: _Lines) -> BatchPlan:
+        result = 8 * self.forest.forest_.n_outputs
+        # Results that wait and that are written, and numbers of pixels.
+        needs = Needs(result, 2 * result + 32, segment_bytes(self.layers))
+        return plan_batches(self.forest.forest_, self.limit, self.n_jobs, needs.with_reading(lines))
+
+    def files(self, digest: str) -> dict[str, MapFile]:
+        legend = {f"CLASS_{v}": name for layer in self.layers.values() for v, name in layer.names}
+        tags = {"OLDGROWTH_MODEL": digest} | legend
+        grid = self.scene.scenes[0].grid
+        return {name: MapFile(layer, grid, tags) for name, layer in self.layers.items()}
+
+
+def _check(forest: Any, scene: Any) -> None:
+    if isinstance(forest, Classifier | Regressor):
+        check_is_fitted(forest, "forest_")
+    elif not hasattr(forest, "forest_"):
+        raise ParameterError("forest", forest, "a fitted forest of oldgrowth")
+    if not isinstance(scene, Scene):
+        raise ParameterError("scene", scene, "a scene, as opened by open_scene")
     if len(scene.scenes) != 1:
-        raise ParameterError("scene", f"{len(scene.scenes)} scenes", "one scene; write a map for each")
-    layers, outputs = _layers_of(forest, path, probabilities, confidence, confidence_kind, colors)
-    for output in outputs.values():
-        check_replaceable(output)
-    identity = {"model": forest.forest_.digest(), "scene": scene.fingerprint(), "layers": repr(layers)}
-    first = outputs["classes"]
-    with persistent_workspace(first.with_name(f".{first.name}.unfinished")) as workspace:
-        raw = RawMap(workspace.path, layers, identity)
-        try:
-            _predict(forest, scene, layers, raw)
-            raw.save()
-        finally:
-            raw.close()
-        tags = {"OLDGROWTH_MODEL": forest.forest_.digest(), **_legend(layers["classes"])}
-        for name, output in outputs.items():
-            _publish(workspace.path, name, layers[name], scene.scenes[0].grid, tags, output)
-    os.rmdir(first.with_name(f".{first.name}.unfinished"))
+        raise ParameterError("scene", f"{len(scene.scenes)} scenes", "one scene: write a map for each")
+    check_scene(forest, scene)
 
 
-def _layers_of(
-    forest: Any, path: Any, probabilities: Any, confidence: Any, kind: str, colors: Mapping[Any, str] | None
-) -> tuple[dict[str, MapLayer], dict[str, Path]]:
-    """The layers that are asked for, and where they go."""
-    classes = getattr(forest, "classes_", None)
-    outputs = {"classes": Path(path)}
-    if classes is None:
-        if probabilities is not None or confidence is not None:
-            raise ParameterError("probabilities", probabilities, "omitted: a regression has no classes")
-        return {"classes": value_layer("value")}, outputs
-    layers: dict[str, MapLayer] = {"classes": class_layer(classes, colors)}
-    if probabilities is not None:
-        layers["probabilities"], outputs["probabilities"] = probability_layer(classes), Path(probabilities)
-    if confidence is not None:
-        layers["confidence"], outputs["confidence"] = confidence_layer(kind), Path(confidence)
-    return layers, outputs
+def _made(work: _Work, outputs: Outputs, workspace: Workspace, observers: Observers) -> npt.NDArray[np.int64]:
+    """Predict what is not done yet, make files of it and publish them. Returns pixels by class value."""
+    digest = work.forest.forest_.digest()
+    files = work.files(digest)
+    check_address_space(work.n_jobs)
+    _check_copying(work, files)
+    raw = RawMap(workspace, work.layers, work.size, work.identity(digest))
+    progress = Progress(observers, Machine(work.limit, workspace.used))
+    pixels = work.size[0] * work.size[1]
+    with raw.opened():
+        if not raw.is_complete:
+            lines = work.lines(raw.lines)
+            plan = work.plan(lines)
+            with progress.stage("predict", pixels, None, "pixel") as stage:
+                _predict(BatchPredictor(_kernel(work.forest), plan), lines, raw, stage)
+    release_memory()
+    with progress.stage("write", pixels * len(files), None, "pixel") as stage:
+        counts = None
+        finished = {}
+        for name, file in files.items():
+            finished[name] = workspace.path / f"map-{name}.tif"
+            found = _copied(file, raw, name, finished[name], _cache(work.limit, file))
+            counts = found if counts is None else counts
+            stage.advance(pixels)
+        outputs.publish(finished)
+    assert counts is not None
+    return counts
 
 
-def _predict(forest: Any, scene: Scene, layers: Mapping[str, MapLayer], raw: RawMap) -> None:
-    """Append the pixels of all strips that are not done yet."""
-    width, saved = scene.scenes[0].grid.width, time.monotonic()
-    for strip, places, means in _by_strip(forest, scene, raw.counts):
-        shape = (strip.stop - strip.first) * width
-        pixels = {}
-        for name, layer in layers.items():
-            out = np.full((shape, len(layer.bands)), layer.nodata, dtype=layer.dtype)
-            if len(places):
-                out[places] = layer.pixels(means)
-            pixels[name] = out
-        raw.append(len(places), pixels)
-        if time.monotonic() - saved > SAVED_EVERY:
-            raw.save()
-            saved = time.monotonic()
+def _kernel(forest: Any) -> Any:
+    return partial(predict_means, forest.forest_, hard_votes(forest))
 
 
-def _by_strip(
-    forest: Any, scene: Scene, counts: list[int]
-) -> Iterator[tuple[Strip, npt.NDArray[np.intp], npt.NDArray[np.float64]]]:
-    """For each strip after those that are done: which pixels are rows, and what the forest says of them."""
-    traced = _Traced(scene, counts)
-    outputs = forest.forest_.n_outputs
-    made: list[npt.NDArray[np.float64]] = []
-    have = 0
-    with closing(forest._by_batch(traced, forest._predicting(), Needs(8 * outputs, 24 * outputs))) as batches:
-        for _, means in batches:
-            made.append(means)
-            have += len(means)
-            while traced.read and len(traced.read[0][1]) <= have:
-                strip, places = traced.read.popleft()
-                whole = np.concatenate(made) if len(made) > 1 else made[0]
-                yield strip, places, whole[: len(places)]
-                made, have = [whole[len(places) :]], have - len(places)
-    while traced.read:  # strips without rows at the end
-        strip, places = traced.read.popleft()
-        yield strip, places, np.empty((0, outputs))
+def _predict(predictor: BatchPredictor, lines: _Lines, raw: RawMap, stage: StageProgress) -> None:
+    """Append the pixels of all lines that are not done yet.
+
+    Batches are read, predicted and written at the same time.
+    """
+    stage.skip(raw.pixels)
+    saved = time.monotonic()
+    predicted = ((batch.rows, means) for batch, means in predictor.of_dataset(lines))
+    with closing(read_ahead(predicted, depth=1)) as results:
+        for rows, means in results:
+            before = raw.pixels
+            raw.put(lines.take(rows), means)
+            stage.advance(raw.pixels - before)
+            if time.monotonic() - saved > SAVED_EVERY:
+                raw.save()
+                saved = time.monotonic()
+    stage.advance(stage.total - raw.pixels if stage.total is not None else 0)
+    raw.finish()
 
 
-def _legend(layer: MapLayer) -> dict[str, str]:
-    return {f"CLASS_{value}": name for value, name in layer.names}
+def _check_copying(work: _Work, files: Mapping[str, MapFile]) -> None:
+    """Refuse a limit under which a map could be predicted, but not written."""
+    least = resident_memory() + LEAST_CACHE + max(file.copying_bytes for file in files.values())
+    if work.limit < least:
+        raise MemoryLimitError(work.limit, int(1.02 * least), "")
 
 
-def _publish(
-    directory: Path, name: str, layer: MapLayer, grid: Grid, tags: Mapping[str, str], output: Path
-) -> None:
-    """Copy a raw file to a cloud-optimized GeoTIFF that appears whole."""
-    bands = "".join(band_xml(layer, i, grid.width, f"map-{name}.raw") for i in range(len(layer.bands)))
-    said = "".join(f'<MDI key="{escape(key)}">{escape(value)}</MDI>' for key, value in tags.items())
-    place = ", ".join(repr(float(v)) for v in grid.transform.to_gdal())
-    virtual = directory / f"map-{name}.vrt"
-    virtual.write_text(
-        f'<VRTDataset rasterXSize="{grid.width}" rasterYSize="{grid.height}">'
-        f"<SRS>{escape(grid.crs.to_wkt())}</SRS><GeoTransform>{place}</GeoTransform>"
-        f"<Metadata>{said}</Metadata>{bands}</VRTDataset>"
-    )
-    finished = directory / f"map-{name}.tif"
-    resampling = "NEAREST" if layer.names else "AVERAGE"
-    with rasterio.Env(GDAL_CACHEMAX=64, GDAL_NUM_THREADS="2"):
-        gdal_copy(virtual, finished, OVERVIEW_RESAMPLING=resampling, **_COG)
-    os.replace(finished, output)
-    beside = finished.with_name(f"{finished.name}.aux.xml")
+def _cache(limit: int, file: MapFile) -> int:
+    """Bytes of GDAL's cache while it copies."""
+    room = limit - resident_memory() - file.copying_bytes
+    return max(LEAST_CACHE, min(MOST_CACHE, room // 2))
+
+
+def _copied(file: MapFile, raw: RawMap, name: str, finished: Path, cache: int) -> npt.NDArray[np.int64]:
+    """Make a file in the workspace, which has its name there when it is complete."""
+    made = finished.with_name(f"map-{name}.new.tif")
+    for leftover in finished.parent.glob(f"map-{name}.new.*"):  # GDAL's temporary files, too
+        leftover.unlink()
+    counts: npt.NDArray[np.int64] = file.copied(raw.path(name), made, raw.checksum(name), cache)
+    beside = made.with_name(made.name + SIDECAR)
     if beside.exists():
-        os.replace(beside, output.with_name(f"{output.name}.aux.xml"))
+        beside.replace(finished.with_name(finished.name + SIDECAR))
+    made.replace(finished)
+    return counts
+
+
+@contextmanager
+def _told_how_to_resume(outputs: Outputs) -> Iterator[None]:
+    try:
+        yield
+    except (KeyboardInterrupt, StoppedByCallback) as stop:
+        told = stop.raised if isinstance(stop, StoppedByCallback) else stop
+        way = f"what is done is kept in {outputs.directory}; the same call goes on from there."
+        told.add_note(f"The map was interrupted: {way}")
+        raise
+
+
+def _summary(
+    forest: Any, layers: Mapping[str, MapLayer], counts: npt.NDArray[np.int64], seconds: float
+) -> WrittenMap:
+    """What was written; `counts` has the pixels of each value of the first layer, or of none and some."""
+    pixels = int(counts.sum())
+    layer = next(iter(layers.values()))
+    if not layer.names:
+        predicted, by_class = int(counts[1]), None
+    else:
+        labels = forest.classes_.tolist()
+        found = counts[[value for value, _ in layer.names]].tolist()
+        predicted, by_class = sum(found), dict(zip(labels, found, strict=True))
+    if not predicted:
+        warn("No pixel of the scene is valid: all of the map is nodata.", EmptyMapWarning, stacklevel=4)
+    return WrittenMap(pixels, predicted, by_class, seconds)

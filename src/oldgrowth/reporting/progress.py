@@ -98,8 +98,11 @@ class Machine:
 class FollowedStage(StageProgress):
     """Describes the progress of a stage: rows, rate, bytes, time left, memory, disk."""
 
-    def __init__(self, name: str, total: int | None, source_bytes: int | None, machine: Machine) -> None:
+    def __init__(
+        self, name: str, total: int | None, source_bytes: int | None, machine: Machine, noun: str = "row"
+    ) -> None:
         super().__init__(name, total)
+        self.noun = noun
         self._source_bytes = source_bytes
         self._machine = machine
         self._moved = machine.moved()
@@ -146,9 +149,9 @@ class FollowedStage(StageProgress):
         """The progress in words; the less important ones are left out if they would be too long."""
         rate = (self.done - self.skipped) / max(self.seconds, 1e-9)
         of_all = "" if self.total is None else f" of {self.total:,}"
-        noun = "row" if (self.done if self.total is None else self.total) == 1 else "rows"
+        noun = self.noun if (self.done if self.total is None else self.total) == 1 else f"{self.noun}s"
         words = {"rows": f"{self.done:,}{of_all} {noun}"}
-        words["rate"] = f"{rate:,.0f} rows/s"
+        words["rate"] = f"{rate:,.0f} {self.noun}s/s"
         if read := self._source_read():
             words["read"] = f"{human_bytes(read)} read"
         if self.total is not None and rate > 0:
@@ -175,8 +178,11 @@ class Progress:
         tell(sentence, screen=self._screen)
 
     @contextmanager
-    def stage(self, name: str, total: int | None, source_bytes: int | None) -> Iterator[StageProgress]:
-        stage = FollowedStage(name, total, source_bytes, self._machine)
+    def stage(
+        self, name: str, total: int | None, source_bytes: int | None, noun: str = "row"
+    ) -> Iterator[StageProgress]:
+        """A stage, whose rows may be pixels: what is counted is called `noun`."""
+        stage = FollowedStage(name, total, source_bytes, self._machine, noun)
         screen = self._screen
         lines = screen if screen is not None and screen.lines else None
 
@@ -197,7 +203,7 @@ class Progress:
         finally:
             if screen is not None:
                 screen.end(stage)
-        tell(f"{name}: {counted(stage.done, 'row')} in {stage.seconds:.2f} s", screen=lines)
+        tell(f"{name}: {counted(stage.done, noun)} in {stage.seconds:.2f} s", screen=lines)
         if self._callback is not None:
             self._call(stage.as_progress(finished=True))
 
