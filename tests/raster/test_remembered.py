@@ -49,9 +49,7 @@ def test_another_scene_is_opened_as_in_training(tmp_path):
 def test_missing_bands_are_named(tmp_path):
     forest, _ = trained(tmp_path)
     files = scene_files(tmp_path / "new", ["B1", "B3"], smooth_scene(2, 24, 20))
-    with pytest.raises(
-        BandError, match=r"no bands 'B2' and 'B4', which the forest"
-    ):
+    with pytest.raises(BandError, match=r"no bands 'B2' and 'B4', which the forest"):
         raster.scene_like(forest, files)
     with pytest.raises(BandError, match="no bands 'B2' and 'B4'"):
         raster.write_map(forest, raster.open_scene(files), tmp_path / "map.tif")
