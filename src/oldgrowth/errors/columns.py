@@ -18,7 +18,8 @@ def _nearest(text: str, names: Sequence[str]) -> list[str]:
     """Similar names, searched among those of about the same length, because comparisons are slow."""
     likely = [name for name in names if abs(len(name) - len(text)) <= 2 + len(text) // 3]
     likely.sort(key=lambda name: name[:1] != text[:1])
-    return get_close_matches(text, likely[:_MOST_COMPARED], n=3)
+    same = [name for name in likely if name.casefold() == text.casefold()]
+    return same or get_close_matches(text, likely[:_MOST_COMPARED], n=3)
 
 
 class MissingColumnError(DataError):

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from rasterio import warp
-from rasterio.errors import RasterioError
 
+from .coordinates import FAILURES
 from .grid import Grid
 
 
@@ -44,7 +44,7 @@ class Box:
         """A box in another coordinate reference system around this one; None if there is no single one."""
         try:
             left, bottom, right, top = warp.transform_bounds(crs, other, *self.corners)
-        except RasterioError:
+        except FAILURES:
             return None
         if not np.isfinite((left, bottom, right, top)).all() or left > right or bottom > top:
             return None  # it crosses the meridian of 180 degrees, or is not known there

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from rasterio import warp
-from rasterio.errors import RasterioError
+from affine import Affine
 from rasterio.windows import Window
 
 from ..checks import is_real
 from ..datasets.labels import Labels
-from ..errors import ColumnTypeError, MissingCRSError, ParameterError, TransformError
+from ..errors import ColumnTypeError, MissingCRSError, ParameterError
 from .boxes import Box
+from .coordinates import transformed
 from .grid import Grid
 from .label_windows import WindowedLabels
 from .layers import Layers
@@ -25,6 +25,7 @@ from .strips import Strip, StripLabels
 
 _TILE_PIXELS = 1 << 16  # of a scene, whose labels are looked up at a time
 _READ_PIXELS = 1 << 22  # of the raster of labels, read at a time
+_ON_EDGE = 1e-10  # of a pixel: centres on an edge are in the pixel after it, as in GDAL
 _TILE_BYTES = 256  # of a pixel while it is looked up
 
 
@@ -134,11 +135,8 @@ class RasterLabels(WindowedLabels):
         x, y = np.meshgrid(np.arange(tile.left, tile.right) + 0.5, np.arange(tile.first, tile.stop) + 0.5)
         points = np.column_stack(grid.transform @ (x.ravel(), y.ravel()))
         if grid.crs != self._grid.crs:
-            try:
-                points = np.column_stack(warp.transform(grid.crs, self._grid.crs, *points.T))
-            except RasterioError as error:
-                raise TransformError(self._file.path, self._grid.crs, grid.crs, error) from error
-        places = np.floor(to_pixels(self._grid.transform)(points))
+            points = transformed(points, grid.crs, self._grid.crs)
+        places = np.floor(_in_pixels(points, self._grid.transform) + _ON_EDGE)
         inside = np.all((places >= 0) & (places < (self._grid.width, self._grid.height)), axis=1)
         assert isinstance(inside, np.ndarray)
         whole = np.where(inside[:, None], places, 0).astype(np.int64)
@@ -175,3 +173,10 @@ class RasterLabels(WindowedLabels):
             f"it is in {Box.of(self._grid)}, {self._grid.crs}, and all of its pixels within {scenes} are "
             "nodata, if there are any"
         )
+
+
+def _in_pixels(points: npt.NDArray[np.float64], transform: Affine) -> npt.NDArray[np.float64]:
+    """Points of the map in pixels and lines, so that those on an edge are exactly there."""
+    if transform.b != 0 or transform.d != 0:
+        return to_pixels(transform)(points)
+    return np.asarray((points - (transform.c, transform.f)) / (transform.a, transform.e))

@@ -46,7 +46,7 @@ class PerClass:
                 kept = np.concatenate([lowest.get(label, of_label[:0]), of_label])
                 lowest[label] = np.partition(kept, n - 1)[:n].copy() if len(kept) >= 2 * n else kept
         highest = {
-            label: int(np.partition(kept, n - 1)[n - 1]) if len(kept) > n else 2**64 - 1
+            label: int(np.partition(kept, n - 1)[n - 1]) if len(kept) >= n else 2**64 - 1
             for label, kept in lowest.items()
         }
         return PerClass(n, seed, highest, places)

@@ -9,22 +9,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from rasterio import warp
 from rasterio.crs import CRS
-from rasterio.errors import RasterioError
 
 from ..datasets.labels import CodedLabels, Labels, objects, type_class
 from ..errors import GeometryTypeError, NoLabelsError, TransformError
 from .boxes import Box
+from .coordinates import transformed
 from .grid import Grid
 from .label_windows import WindowedLabels
 from .layers import Layers
-from .shapes import VERTEX_BYTES, VERTICES, Floats, Shapes, burn, joined, shapes_of, to_pixels
+from .shapes import VERTEX_BYTES, VERTICES, Shapes, burn, joined, shapes_of, to_pixels
 from .strips import Strip, StripLabels
 from .vector_files import VectorFile, open_vectors
 
 _MARGIN = 0.1  # of a scene, by which the area that is searched for geometries is larger
-_MOVED = 1 << 17  # coordinates that are transformed at a time
 
 
 @dataclass(frozen=True)
@@ -119,7 +117,7 @@ def _placed(source: VectorFile, grid: Grid) -> tuple[Shapes, list[pa.Array]]:
         shapes, other = shapes_of(some.geometries, np.arange(count, count + len(some.geometries)))
         if other:
             raise GeometryTypeError(source.path, sorted(other))
-        vertices = shapes.vertices if same else _transformed(shapes.vertices, source, grid.crs)
+        vertices = shapes.vertices if same else transformed(shapes.vertices, source.crs, grid.crs)
         shapes = replace(shapes, vertices=to_pixels(grid.transform)(vertices))
         parts.append(_touching(shapes, grid, source, some.numbers, count))
         numbers.append(some.numbers)
@@ -142,22 +140,12 @@ def _touching(
     somewhere = np.logical_or.reduceat(finite, shapes.starts[:-1])
     if (broken := np.flatnonzero(~known & somewhere)).size:
         number = int(numbers[shapes.owners[broken[0]] - first])
-        raise TransformError(source.path, source.crs, grid.crs, f"feature {number} extends too far")
+        raise TransformError(
+            source.path, source.crs, grid.crs, f"feature {number} has vertices that have no place in it"
+        )
     low, high = shapes.bounds()
     inside = (low <= (grid.width, grid.height)).all(axis=1) & (high >= 0).all(axis=1)
     return shapes.taken(np.flatnonzero(known & inside))
-
-
-def _transformed(points: Floats, source: VectorFile, crs: CRS) -> Floats:
-    moved = np.empty_like(points)
-    for first in range(0, len(points), _MOVED):
-        some = points[first : first + _MOVED]
-        try:
-            xs, ys = warp.transform(source.crs, crs, some[:, 0], some[:, 1])
-        except RasterioError as error:
-            raise TransformError(source.path, source.crs, crs, error) from error
-        moved[first : first + _MOVED] = np.column_stack([xs, ys])
-    return moved
 
 
 def _coded(labels: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
