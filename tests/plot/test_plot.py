@@ -227,7 +227,7 @@ def test_axes_that_are_given_are_drawn_on(model: RandomForestClassifier) -> None
 
 def test_rows_of_very_many_buckets_are_not_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(oldgrowth.reporting.report, "KEPT_BUCKETS", 10)
-    monkeypatch.setattr(plot, "KEPT_BUCKETS", 10)
+    monkeypatch.setattr(plot.trees, "KEPT_BUCKETS", 10)
     model = fitted()
     assert model.fit_report_.rows_by_bucket == [] and model.fit_report_.bucket_rows["100%"] > 100
     for draw in (plot.top_tree, plot.bucket_sizes):
@@ -263,7 +263,7 @@ def test_without_a_fit_or_without_matplotlib(
 
 
 def test_the_example_runs() -> None:
-    assert doctest.testmod(plot) == doctest.TestResults(failed=0, attempted=5)
+    assert doctest.testmod(plot.trees) == doctest.TestResults(failed=0, attempted=5)
 
 
 def test_a_pipeline_or_a_search_is_drawn_as_the_forest_in_it() -> None:

@@ -8,7 +8,7 @@ import pytest
 import oldgrowth.fitting.grow
 import oldgrowth.reporting.progress
 from interrupted_fits import DATA, Stopped, forest, interrupted
-from oldgrowth.plot import _of_rows
+from oldgrowth.plot.trees import _of_rows
 from oldgrowth.reporting.progress import FollowedStage, Machine
 from oldgrowth.reporting.report import FitReport
 

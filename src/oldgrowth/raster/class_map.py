@@ -110,12 +110,12 @@ def open_class_map(path: str | Path) -> ClassMap:
         if raster.crs is None:
             raise MissingCRSError(file.path, "so that points cannot be placed on it")
         grid = Grid(raster.width, raster.height, raster.transform, raster.crs)
-        names = _class_names(raster.tags())
+        names = class_names(raster.tags())
         lines = _lines_of_a_strip(raster.block_shapes[0][0], raster.width)
     return ClassMap(file, grid, names, lines)
 
 
-def _class_names(tags: Mapping[str, str]) -> dict[int, str]:
+def class_names(tags: Mapping[str, str]) -> dict[int, str]:
     """Names by pixel value; those that several values have are told apart by these."""
     found = ((_NAME.fullmatch(key), name) for key, name in tags.items())
     names = {int(value[1]): name for value, name in found if value is not None}

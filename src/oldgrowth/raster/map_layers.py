@@ -164,17 +164,21 @@ def value_layer(name: str) -> ValueLayer:
     return ValueLayer(np.dtype(np.float32), float("nan"), (name,))
 
 
-def _colors(classes: npt.NDArray[Any], given: Mapping[Any, Any]) -> list[Color]:
-    """A color for each class: the given one, or one of equally distant hues."""
+def some_colors(n: int) -> list[Color]:
+    """Colours of distant hues."""
     found = []
-    for i, label in enumerate(classes.tolist()):
-        if label in given:
-            found.append(_parsed(label, given[label]))
-        else:
-            hue, light = (i * 0.61803398875) % 1.0, 0.45 + 0.15 * (i % 3)
-            red, green, blue = colorsys.hls_to_rgb(hue, light, 0.65)
-            found.append((round(255 * red), round(255 * green), round(255 * blue)))
+    for i in range(n):
+        hue, light = (i * 0.61803398875) % 1.0, 0.45 + 0.15 * (i % 3)
+        red, green, blue = colorsys.hls_to_rgb(hue, light, 0.65)
+        found.append((round(255 * red), round(255 * green), round(255 * blue)))
     return found
+
+
+def _colors(classes: npt.NDArray[Any], given: Mapping[Any, Any]) -> list[Color]:
+    """A color for each class: the given one, or another."""
+    others = some_colors(len(classes))
+    labels = classes.tolist()
+    return [_parsed(label, given[label]) if label in given else others[i] for i, label in enumerate(labels)]
 
 
 def _parsed(label: Any, color: Any) -> Color:

@@ -37,6 +37,13 @@ def layer_of(feature: str) -> str:
     return feature.partition("(")[0]
 
 
+def place_of(feature: str) -> tuple[int, int]:
+    """Where in the patch a feature is: pixels and lines from the centre."""
+    _, _, place = feature.removesuffix(")").partition("(")
+    dx, dy = place.split(",") if place else ("0", "0")
+    return int(dx), int(dy)
+
+
 def touches_invalid(valid: npt.NDArray[np.bool_], patch: int) -> npt.NDArray[np.bool_]:
     """Whether the patch of each pixel has one that is not valid. `valid` has a border of half a patch."""
     invalid = ~valid
