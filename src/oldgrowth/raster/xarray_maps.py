@@ -18,7 +18,15 @@ from ..planning.planner import jobs_of
 from .array_scene import Halo, Prediction
 from .expression import parse_expression
 from .layers import Layers, Mask
-from .map_layers import CONFIDENCES, MapLayer, ValueLayer, class_layer, confidence_layer, value_layer
+from .map_layers import (
+    CONFIDENCES,
+    MapLayer,
+    ProbabilityLayer,
+    class_layer,
+    confidence_layer,
+    probability_layer,
+    value_layer,
+)
 from .masks import MaskRule, parse_mask
 from .recipe import check_recipe
 from .shared_model import SharedModel, shared
@@ -128,7 +136,7 @@ def _layer(forest: Any, output: str | None) -> MapLayer:
     if output == "classes":
         return class_layer(classes, None)
     if output == "probabilities":
-        return ValueLayer(np.dtype(np.float32), float("nan"), tuple(map(str, classes)))
+        return probability_layer(classes, "float32")
     return confidence_layer(output)
 
 
@@ -295,7 +303,7 @@ def _result(pixels: Any, layer: MapLayer, forest: Any, data: Any, found: ArrayBa
     """The pixels as a DataArray with the coordinates of the data."""
     import xarray
 
-    by_class = isinstance(layer, ValueLayer) and hasattr(forest, "classes_")
+    by_class = isinstance(layer, ProbabilityLayer)
     coords = {name: value for name, value in data.coords.items() if set(value.dims) <= set(found.order)}
     dims: tuple[str, ...] = (found.y, found.x)
     attributes: dict[str, Any] = {}
