@@ -134,6 +134,13 @@ def test_quiet_says_nothing_on_the_way_but_warnings(
     )
 
 
+def test_the_help_tells_where_kinds_of_forests_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["fit", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "For extra-trees: Desired maximum number of rows per bucket." in text
+    assert 'For regression: "squared_error".' in text
+
+
 def test_every_parameter_has_an_option_with_help(capsys: pytest.CaptureFixture[str]) -> None:
     done("fit", "--help")
     out = " ".join(capsys.readouterr().out.split())

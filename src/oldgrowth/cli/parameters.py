@@ -37,7 +37,7 @@ class Parameter:
 
     name: str
     types: tuple[str, ...]
-    texts: dict[str, str]  # by task
+    texts: dict[tuple[str, str], str]  # of each kind and task
     defaults: dict[tuple[str, str], Any]
 
     @property
@@ -46,12 +46,20 @@ class Parameter:
 
     @property
     def help(self) -> str:
-        first, *other = dict.fromkeys(self.texts.values())
-        text = " ".join([first, *(f"For {TASKS[1]}: {text}" for text in other)])
+        first, *others = dict.fromkeys(self.texts.values())
+        text = " ".join([first, *(f"For {self._whose(other)}: {other}" for other in others)])
         for python, words in _IN_PYTHON:
             text = text.replace(python, words)
         text = in_options(in_words_of(on_command_line, text))
         return f"{text}{self._only()}  [default: {self._default()}]"
+
+    def _whose(self, text: str) -> str:
+        """The task or the kinds that have this text."""
+        whose = [key for key, one in self.texts.items() if one == text]
+        tasks = list(dict.fromkeys(task for _, task in whose))
+        if len(tasks) == 1:
+            return tasks[0]
+        return " and ".join(dict.fromkeys(kind for kind, _ in whose))
 
     def _only(self) -> str:
         for task in TASKS:
@@ -94,7 +102,7 @@ def all_parameters() -> list[Parameter]:
                     continue
                 types = tuple(part.strip() for part in known.types.split("|"))
                 parameter = found.setdefault(name, Parameter(name, types, {}, {}))
-                parameter.texts.setdefault(task, known.text)
+                parameter.texts[kind, task] = known.text
                 parameter.defaults[kind, task] = known.default
     return list(found.values())
 

@@ -50,8 +50,8 @@ FOREIGN = {
     ".zip": "a zip archive: unpack it first",
     ".tar": "an archive: unpack it first",
     ".og": "a forest saved by oldgrowth, not rows",
-    ".tif": "an image: save its bands as an array (.npy) with a row for each pixel",
-    ".tiff": "an image: save its bands as an array (.npy) with a row for each pixel",
+    ".tif": "an image: open it with oldgrowth.raster.open_scene",
+    ".tiff": "an image: open it with oldgrowth.raster.open_scene",
 }
 
 

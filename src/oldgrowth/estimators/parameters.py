@@ -168,15 +168,23 @@ def _verbosity(name: str, value: Any) -> int:
     return verbosity(value)
 
 
+def _listed(words: list[str]) -> str:
+    """Words that can be given, such as "a", "b" or "c"."""
+    quoted = [f'"{word}"' for word in words]
+    return " or ".join([*filter(None, [", ".join(quoted[:-1])]), quoted[-1]])
+
+
+CLASS_CRITERIA, VALUE_CRITERIA = (_core.criteria(classification=kind) for kind in (True, False))
+
 # In the order of the signatures.
 PARAMETERS = (
     Parameter("n_estimators", "int", 100, "Number of trees.", _whole(1)),
     Parameter(
-        "criterion", "str", "gini", '"gini", "entropy" or "log_loss" (the same as "entropy").',
-        _one_of(*_core.criteria(classification=True)), tasks=("classification",),
+        "criterion", "str", "gini", f'{_listed(CLASS_CRITERIA)} ("log_loss" is the same as "entropy").',
+        _one_of(*CLASS_CRITERIA), tasks=("classification",),
     ),
     Parameter(
-        "criterion", "str", "squared_error", '"squared_error".', _one_of(*_core.criteria(classification=False)), tasks=("regression",)
+        "criterion", "str", "squared_error", f"{_listed(VALUE_CRITERIA)}.", _one_of(*VALUE_CRITERIA), tasks=("regression",)
     ),
     Parameter(
         "max_depth", "int | None", None,

@@ -207,8 +207,10 @@ def _plain(value: Any) -> Any:
     """A parameter as something that JSON holds and that compares."""
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, np.generic):
-        value = value.item()
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
     # Not where it is in memory; a generator is told apart by the seed drawn from it.
