@@ -11,8 +11,8 @@ from typing import Any
 
 from .base import store_params
 from .classifier import Classifier
+from .docstrings import described
 from .parameter_names import names_checked
-from .parameters import described
 from .regressor import Regressor
 
 
