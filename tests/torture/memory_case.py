@@ -36,6 +36,11 @@ def source_of(case: dict[str, Any]) -> tuple[Any, ...]:
         weights = [np.load(path / "w.npy")] if case.get("weights") else []
         return x, np.load(path / "y.npy"), *weights
     weight = {"weight": "w"} if case.get("weights") else {}
+    if case["source"] == "scene":
+        from oldgrowth import raster
+
+        scene = raster.open_scene(path / "rows.tif", patch=case["patch"])
+        return (scene.with_labels(path / "y.tif"),)
     if case["source"] == "npz":
         return (oldgrowth.open_dataset(path / "rows.npz", target="y"),)
     return (oldgrowth.open_dataset(path / f"rows.{case['source']}", target="y", **weight),)

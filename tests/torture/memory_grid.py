@@ -33,7 +33,7 @@ _ROWS_AT_A_TIME = 200_000
 class Data:
     """Rows that are the same each time: `values` is "bytes", "words", "floats" or "nodata", where half of the rows
     are one and the same. No classes: a regression. `source` is "array", "memmap", "parquet", "csv", "arrow" (a single
-    batch) or "npz" (compressed, in Fortran's order)."""
+    batch), "npz" (compressed, in Fortran's order) or "scene" (a GeoTIFF with a band for each feature, and labels)."""
 
     rows: int
     features: int
@@ -43,7 +43,9 @@ class Data:
     weights: bool = False
     text: bool = False  # labels are words
     ids: bool = False  # each row has a label of its own
-    group: int | None = None  # rows of a row group of Parquet
+    group: int | None = None  # rows of a row group of Parquet, or lines of a block of a scene
+    width: int = 2000  # pixels of a line of a scene
+    patch: int = 3  # of a scene
     seed: int = 0
 
     def write(self, path: Path) -> None:
@@ -54,6 +56,9 @@ class Data:
             for first, block, targets, _ in self._blocks():
                 x[first : first + len(block)], y[first : first + len(block)] = block, targets
             np.savez_compressed(path / "rows.npz", X=x, y=y)
+            return
+        if self.source == "scene":
+            self._write_scene(path)
             return
         if self.source in ("array", "memmap"):
             dtype = {"bytes": np.uint8, "nodata": np.uint8, "words": np.uint16, "floats": np.float32}[
@@ -70,6 +75,38 @@ class Data:
             np.save(path / "w.npy", sides[1])
             return
         self._write_table(path / f"rows.{self.source}")
+
+    def _write_scene(self, path: Path) -> None:
+        import rasterio
+
+        dtype = {"words": "uint16", "floats": "float32"}.get(self.values, "uint8")
+        shape = {
+            "width": self.width,
+            "height": self.rows // self.width,
+            "crs": "EPSG:32637",
+            "compress": "deflate",
+        }
+        shape |= {
+            "driver": "GTiff",
+            "transform": rasterio.Affine(30, 0, 8e5, 0, -30, 8e5),
+            "blockysize": self.group or 256,
+        }
+        shape |= {"tiled": True, "blockxsize": 256} if self.group is None else {}
+        x, y = np.empty((self.features, self.rows), dtype), np.empty(self.rows)
+        for first, block, targets, _ in self._blocks():
+            x[:, first : first + len(block)], y[first : first + len(block)] = block.T, targets
+        lines = (-1, self.rows // self.width, self.width)
+        with rasterio.open(
+            path / "rows.tif",
+            "w",
+            count=self.features,
+            dtype=dtype,
+            nodata=255 if self.values == "nodata" else None,
+            **shape,
+        ) as file:
+            file.write(x.reshape(lines))
+        with rasterio.open(path / "y.tif", "w", count=1, dtype="float32", **shape) as file:
+            file.write(y.reshape(lines).astype(np.float32))
 
     def _write_table(self, path: Path) -> None:
         import pyarrow as pa
@@ -154,7 +191,12 @@ class Verdict:
 
 
 def run(case: Case, path: Path, **more: Any) -> dict[str, Any]:
-    asked = {"path": str(path), "source": case.data.source, "weights": case.data.weights}
+    asked = {
+        "path": str(path),
+        "source": case.data.source,
+        "weights": case.data.weights,
+        "patch": case.data.patch,
+    }
     asked |= {"kind": case.kind, "params": case.params, "limit": case.limit} | more
     done = subprocess.run([sys.executable, str(_CHILD), json.dumps(asked)], capture_output=True, text=True)
     if done.returncode != 0:
@@ -300,6 +342,12 @@ def named() -> list[Case]:
         Case("saved", Data(800_000, 10, classes=9), 300, "cli", {"n_estimators": 24}),
         Case("saved, full", Data(3_200_000, 10, classes=9), 450, "cli", {"n_estimators": 24}),
         Case("nodata, mapped, full", Data(20_000_000, 9, "nodata", source="memmap"), 500),
+        Case("scene", Data(600_000, 9, "nodata", source="scene"), 450),
+        Case("scene, disk", Data(600_000, 9, source="scene"), 330, params=disk),
+        Case("scene, regression", Data(600_000, 3, "floats", 0, source="scene", patch=5), 350, "RandomForestRegressor"),
+        Case("scene, long lines", Data(600_000, 9, "words", source="scene", width=60_000), 400, params=disk),
+        Case("scene, one block", Data(600_000, 9, "words", source="scene", group=300), 450, params=disk),
+        Case("scene, full", Data(20_000_000, 9, source="scene", width=8000), 700, params={"n_estimators": 2}),
         Case("60 top trees, full", Data(3_000_000, 4), 400, params={"bucket_size": 500, "n_estimators": 60, "trees_per_top": 1}),
     ]  # fmt: skip
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import rasterio
-from rasterio.enums import ColorInterp, MaskFlags
+from rasterio.enums import ColorInterp, Interleaving, MaskFlags
 from rasterio.errors import NotGeoreferencedWarning, RasterioError
 from rasterio.windows import Window
 
@@ -172,10 +172,11 @@ def _behind(raster: Any, file: SourceFile, depth: int) -> tuple[dict[str, Source
     A virtual raster has the blocks of the rasters that it refers to.
     """
     lines = max((shape[0] for shape in raster.block_shapes), default=1)
-    size = sum(
-        shape[0] * shape[1] * np.dtype(_dtype(kind)).itemsize
+    sizes = [
+        shape[0] * shape[1] * _dtype(kind).itemsize
         for shape, kind in zip(raster.block_shapes, raster.dtypes, strict=True)
-    )
+    ]
+    size = max(sizes) if raster.interleaving == Interleaving.band else sum(sizes)  # all bands in one, or not
     files = {os.path.abspath(file.path): file}
     for path in raster.files:
         place = os.path.abspath(path)
