@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from typing import Any
 
 from ..errors import MissingExtraError
 
@@ -11,3 +12,10 @@ def check_installed() -> None:
     for package in ("rasterio>=1.4", "pyogrio>=0.10", "shapely>=2.0"):
         if find_spec(package.partition(">=")[0]) is None:
             raise MissingExtraError(package, "oldgrowth.raster")
+
+
+def ogr() -> Any:
+    """The package for vector files, imported when there are some: it takes 50 MB of memory."""
+    import pyogrio
+
+    return pyogrio

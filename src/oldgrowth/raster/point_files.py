@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyogrio
 import shapely
 from rasterio import warp
 from rasterio.errors import RasterioError
@@ -19,6 +18,7 @@ from rasterio.errors import RasterioError
 from ..datasets.files import SourceFile, find_files
 from ..errors import DamagedFileError, DataError, MissingCRSError, NoDataError, ParameterError
 from ..system.atomic_file import new_file
+from .installed import ogr
 from .vector_files import EXTENSIONS, KIND
 
 DRIVERS = {".gpkg": "GPKG", ".shp": "ESRI Shapefile", ".geojson": "GeoJSON", ".json": "GeoJSON"}
@@ -76,7 +76,7 @@ def _write(
     path: Path, fields: Mapping[str, npt.NDArray[Any]], points: npt.NDArray[Any], crs: Any, driver: str
 ) -> None:
     try:
-        pyogrio.raw.write(
+        ogr().raw.write(
             path,
             shapely.to_wkb(points),
             list(fields.values()),
@@ -96,8 +96,8 @@ def read_points(path: str | Path) -> tuple[SourceFile, Points]:
     (file,) = find_files(path, EXTENSIONS)
     try:
         with file.watched(KIND):
-            meta, _, wkb, columns = pyogrio.raw.read(file.path)
-    except pyogrio.errors.DataSourceError as error:
+            meta, _, wkb, columns = ogr().raw.read(file.path)
+    except ogr().errors.DataSourceError as error:
         raise DamagedFileError(file.path, KIND, error) from error
     if meta["crs"] is None:
         raise MissingCRSError(file.path, "so that its points cannot be placed")

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyogrio
 import shapely
 from rasterio.crs import CRS
 from shapely.errors import ShapelyError
@@ -33,6 +32,7 @@ from ..errors import (
 )
 from ..messages.surface import listed
 from .boxes import Box
+from .installed import ogr
 
 EXTENSIONS = (".gpkg", ".shp", ".geojson", ".json", ".fgb", ".gml", ".kml")
 KIND = "a vector file"
@@ -68,7 +68,7 @@ class VectorFile:
         """The features that may touch a box, some at a time."""
         with (
             watched(self.files),
-            pyogrio.raw.open_arrow(
+            ogr().raw.open_arrow(
                 self.path,
                 layer=self.layer,
                 columns=[self.field],
@@ -132,9 +132,7 @@ def open_vectors(path: Any, layer: str | None, field: str | None) -> VectorFile:
     files = _files(path)
     with watched(files):
         layer = _layer(files[0].path, layer)
-        info = pyogrio.read_info(
-            files[0].path, layer=layer, force_feature_count=True, force_total_bounds=True
-        )
+        info = ogr().read_info(files[0].path, layer=layer, force_feature_count=True, force_total_bounds=True)
     if info["features"] == 0:
         raise NoDataError(files[0].path, "it has no geometries")
     if info["crs"] is None:
@@ -200,7 +198,7 @@ def watched(files: tuple[SourceFile, ...]) -> Iterator[None]:
 
 def _layer(path: str, layer: str | None) -> str:
     """The layer of this name, or the only one that has geometries."""
-    layers = pyogrio.list_layers(path).tolist()
+    layers = ogr().list_layers(path).tolist()
     names = [name for name, kind in layers if kind is not None]
     if not names:
         raise NoLabelsError(path, "it has no layer with geometries")
