@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from affine import Affine
+from rasterio import warp
 from rasters import TRANSFORM, smooth_scene, write_raster
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier as SklearnForest
@@ -34,6 +35,12 @@ def places(data):
     return np.concatenate(
         [np.column_stack([some.strip.first + some.lines, some.pixels]) for some in data.rows()]
     )
+
+
+def places_of(data, scene):
+    """As `places`, of one scene."""
+    found = [some for some in data.rows() if some.strip.scene == scene]
+    return np.concatenate([np.column_stack([some.strip.first + some.lines, some.pixels]) for some in found])
 
 
 def blocks_of(rows, size, transform=TRANSFORM):
@@ -110,6 +117,26 @@ def test_scenes_that_overlap_have_the_same_blocks(tmp_path):
         parts.append(blocks)
     assert not (parts[0][0] | parts[0][1]) & (parts[1][0] | parts[1][1])
     assert parts[1][0] & parts[1][1]
+
+
+def test_scenes_that_overlap_in_another_crs(tmp_path):
+    bands, crs = smooth_scene(1, *SHAPE), ("EPSG:32637", "EPSG:32638")
+    x, y = (one[0] for one in warp.transform(*crs, [TRANSFORM.c], [TRANSFORM.f]))
+    transforms = (TRANSFORM, Affine(30, 0, x + 100, 0, -30, y - 100))
+    files = [
+        write_raster(tmp_path / name, bands, names=["red"], crs=one, transform=transform)
+        for name, one, transform in zip(("a.tif", "b.tif"), crs, transforms, strict=True)
+    ]
+    train, test = raster.open_scene(files, patch=3).split_blocks(300)
+    rows = [[places_of(data, scene) for scene in (0, 1)] for data in (train, test)]
+    assert all(len(part) > 100 for parts in rows for part in parts)
+    for own, other in ((0, 1), (1, 0)):
+        tested = {tuple(block) for block in blocks_of(rows[1][other], 300, transforms[other])}
+        for shift in ((0, 0), (2, 2), (-2, 2), (2, -2), (-2, -2), (0, 2), (2, 0)):
+            lines, pixels = (rows[0][own] + np.array(shift) + 0.5).T
+            on_map = transforms[own] @ (pixels, lines)
+            x, y = np.array(warp.transform(crs[own], crs[other], *on_map))
+            assert not tested & set(zip(np.floor(y / 300), np.floor(x / 300), strict=True))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from sklearn.model_selection import BaseCrossValidator
 
 from ..checks import whole
 from ..errors import DataError, NoRowsError, ParameterError
-from .blocks import BlockFilter, BlockGrid, check_several, rows_by_block
+from .block_filter import BlockFilter
+from .blocks import BlockGrid, check_several, rows_by_block
 from .scene import Scene
 from .strips import StripRows
 

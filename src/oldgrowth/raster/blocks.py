@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -16,8 +15,7 @@ from rasterio.errors import CRSError
 from ..checks import is_real
 from ..errors import ParameterError
 from .grid import Grid
-from .patches import touches_invalid
-from .strips import Strip, StripLabels, StripRows
+from .strips import Strip, StripRows
 
 Whole = npt.NDArray[np.int64]
 
@@ -38,7 +36,7 @@ def parse_size(size: Any) -> tuple[float, bool]:
 
 
 @dataclass(frozen=True)
-class _Area:
+class Area:
     """The blocks of a coordinate reference system: how large they are, and how they are numbered."""
 
     crs: Any
@@ -60,14 +58,14 @@ class BlockGrid:
     """
 
     grids: tuple[Grid, ...]
-    areas: tuple[_Area, ...]  # of each scene
+    areas: tuple[Area, ...]  # of each scene
     border: int  # in pixels, of scenes: blocks are known so far beyond their edges
 
     @staticmethod
     def of(size: Any, grids: Sequence[Grid], patch: int) -> BlockGrid:
         """Blocks for scenes, known as far from each as pixels of patches may overlap."""
         border = 2 * (patch // 2)
-        areas: list[_Area] = []
+        areas: list[Area] = []
         for grid in grids:
             if not any(area.crs == grid.crs for area in areas):
                 alike = [one for one in grids if one.crs == grid.crs]
@@ -104,7 +102,7 @@ def _places(grid: Grid, width: float, height: float, pixels: Whole, lines: Whole
     return np.floor(x / width).astype(np.int64), np.floor(y / height).astype(np.int64)
 
 
-def _area(size: Any, grids: Sequence[Grid], border: int, first: int) -> _Area:
+def _area(size: Any, grids: Sequence[Grid], border: int, first: int) -> Area:
     """The blocks around scenes of one coordinate reference system."""
     width, height = _units(size, grids)
     found = []
@@ -115,7 +113,7 @@ def _area(size: Any, grids: Sequence[Grid], border: int, first: int) -> _Area:
         found.append((column.min(), column.max(), line.min(), line.max()))
     left, _, low, _ = np.min(found, axis=0).tolist()
     _, right, _, high = np.max(found, axis=0).tolist()
-    return _Area(grids[0].crs, width, height, first, left, low, right - left + 1, high - low + 1)
+    return Area(grids[0].crs, width, height, first, left, low, right - left + 1, high - low + 1)
 
 
 def _units(size: Any, grids: Sequence[Grid]) -> tuple[float, float]:
@@ -138,7 +136,7 @@ def _units(size: Any, grids: Sequence[Grid]) -> tuple[float, float]:
     return height / narrowing, height
 
 
-def _check_size(size: Any, area: _Area, grids: Sequence[Grid], patch: int) -> None:
+def _check_size(size: Any, area: Area, grids: Sequence[Grid], patch: int) -> None:
     """Refuse blocks that are smaller than a patch."""
     for grid in grids:
         t = grid.transform
@@ -146,34 +144,6 @@ def _check_size(size: Any, area: _Area, grids: Sequence[Grid], patch: int) -> No
         if area.width < x * (1 - 1e-9) or area.height < y * (1 - 1e-9):
             what = "pixel" if patch == 1 else f"patch of {patch} x {patch} pixels"
             raise ParameterError("size", size, f"larger: a {what} is {x:g} x {y:g} map units large")
-
-
-@dataclass(frozen=True)
-class BlockFilter:
-    """Pixels of chosen blocks; or all others, but for those so near that a patch has pixels of both."""
-
-    blocks: BlockGrid
-    chosen: npt.NDArray[np.bool_]  # by number
-    inside: bool
-
-    def keeps(self, strip: Strip, labels: StripLabels | None) -> npt.NDArray[np.bool_]:
-        if self.inside:
-            return self.chosen[self.blocks.numbers(strip)]
-        border = self.blocks.border
-        outside = ~self.chosen[self.blocks.numbers(strip, border)]
-        return ~touches_invalid(outside, 2 * border + 1)
-
-    def fingerprint(self) -> dict[str, Any]:
-        area = self.blocks.areas[0]
-        return {
-            "blocks": [area.width, area.height],
-            "chosen": hashlib.sha256(np.packbits(self.chosen).tobytes()).hexdigest(),
-            "inside": self.inside,
-            "border": self.blocks.border,
-        }
-
-    def __str__(self) -> str:
-        return "in the blocks for tests" if self.inside else "far enough from the blocks for tests"
 
 
 def rows_by_block(rows: Iterable[StripRows], blocks: BlockGrid) -> Whole:

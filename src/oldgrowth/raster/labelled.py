@@ -15,7 +15,8 @@ from ..checks import is_real, whole
 from ..datasets.base import Dataset
 from ..errors import LabelledSceneError, ParameterError
 from .arrays import in_arrays
-from .blocks import BlockFilter, BlockGrid, check_several, drawn_blocks, rows_by_block
+from .block_filter import BlockFilter
+from .blocks import BlockGrid, check_several, drawn_blocks, rows_by_block
 from .label_sources import LabelChoice, labels_of, no_rows
 from .layers import Layers
 from .per_class import PerClass

@@ -36,6 +36,7 @@ from .installed import ogr
 
 EXTENSIONS = (".gpkg", ".shp", ".geojson", ".json", ".fgb", ".gml", ".kml")
 KIND = "a vector file"
+_FEATURES = 1 << 13  # read at a time
 _SHAPEFILE = (".dbf", ".shx", ".prj", ".cpg")  # files beside a shapefile
 
 
@@ -75,6 +76,7 @@ class VectorFile:
                 bbox=None if box is None else box.corners,
                 return_fids=True,
                 use_pyarrow=True,
+                batch_size=_FEATURES,
             ) as (meta, batches),
         ):
             for batch in batches:

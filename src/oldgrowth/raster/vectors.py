@@ -13,6 +13,7 @@ from rasterio.crs import CRS
 
 from ..datasets.labels import CodedLabels, Labels, objects, type_class
 from ..errors import GeometryTypeError, NoLabelsError, TransformError
+from ..system.memory import release_memory
 from .boxes import Box
 from .coordinates import transformed
 from .grid import Grid
@@ -64,6 +65,7 @@ class VectorLabels(WindowedLabels):
         self._codes = [
             of_scene[shapes.owners] for of_scene, shapes in zip(of_scenes, self._shapes, strict=True)
         ]
+        release_memory()  # what was read took several times as much
 
     def _found(self, lines: Strip) -> tuple[npt.NDArray[Any], ...]:
         grid = self.scenes[lines.scene].grid
