@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import sklearn
 from affine import Affine
 from rasterio import warp
 from rasters import TRANSFORM, smooth_scene, write_raster
@@ -50,12 +51,11 @@ def blocks_of(rows, size, transform=TRANSFORM):
 
 def near(rows, test, size, gap, transform=TRANSFORM):
     """Whether a place so near to each row, at any distance up to `gap`, is in a block of the test."""
-    tested = {tuple(block) for block in blocks_of(test, size, transform)}
+    tested = np.unique(blocks_of(test, size, transform) @ (1e6, 1))  # a number of each block
     found = np.zeros(len(rows), dtype=bool)
     for dy in range(-gap, gap + 1):
         for dx in range(-gap, gap + 1):
-            around = blocks_of(rows + np.array([dy, dx]), size, transform)
-            found |= [tuple(block) in tested for block in around]
+            found |= np.isin(blocks_of(rows + np.array([dy, dx]), size, transform) @ (1e6, 1), tested)
     return found
 
 
@@ -225,6 +225,9 @@ def test_folds_in_scikit_learn(tmp_path):
     assert scores.tolist() == expected
     search = clone(GridSearchCV(SklearnForest(2, random_state=0), {"max_depth": [2]}, cv=folds))
     search.fit(np.nan_to_num(x), y)
+    with sklearn.config_context(enable_metadata_routing=True):
+        again = cross_val_score(RandomForestClassifier(4, random_state=0), x, y, cv=folds)
+    assert again.tolist() == expected
     assert repr(folds).endswith("scene.tif>, 300, n_splits=3, seed=0)")
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import BaseCrossValidator
 
 from ..checks import whole
 from ..errors import DataError, NoRowsError, ParameterError
@@ -19,7 +18,7 @@ from .strips import StripRows
 Rows = npt.NDArray[np.intp]
 
 
-class BlockKFold(BaseCrossValidator):  # type: ignore[misc]
+class BlockKFold:
     """Splits the rows of a scene into folds by square blocks of ground.
 
     Each row is tested once. Rows of training are so far from the blocks of the test that no patch has pixels
