@@ -149,7 +149,7 @@ def test_progress_is_shown_unless_quiet(
         (["label.og", "none.parquet", "-o", "out.csv"], 1, "none.parquet"),
         (["none.og", "test.parquet", "-o", "out.csv"], 2, "does not exist"),
         (["test.csv", "test.parquet", "-o", "out.csv"], 1, "is not a forest"),
-        (["label.og", "test.parquet", "-o", "out.txt"], 2, "must end in .parquet, .csv or .npy"),
+        (["label.og", "test.parquet", "-o", "out.txt"], 2, "must end in .parquet, .csv, .npy, .tif or .tiff"),
         (["label.og", "test.parquet", "-o", "test.csv"], 2, "exists: --force replaces it"),
         (["label.og", "test.parquet"], 2, "Missing option '--output'"),
         (

@@ -146,15 +146,23 @@ def test_quiet_is_quiet(here: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def loaded(code: str) -> set[str]:
     """The packages that a separate process has imported."""
-    names = "numpy", "sklearn", "scipy", "pyarrow", "pandas", "rich", "joblib", "matplotlib"
+    names = (
+        *("numpy", "sklearn", "scipy", "pyarrow", "pandas", "rich", "joblib", "matplotlib"),
+        *("rasterio", "pyogrio", "shapely"),
+    )
     script = f"import sys\n{code}\nprint(*(n for n in {names!r} if n in sys.modules))"
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return set(result.stdout.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize("command", [["--help"], ["--version"], ["fit", "--help"], ["predict", "--help"]])
-def test_help_imports_next_to_nothing(command: list[str]) -> None:
-    assert not loaded(f"from oldgrowth.cli.main import run; run({command!r})") - {"numpy"}
+@pytest.mark.parametrize("command", ["", "fit", "predict", "evaluate", "sample"])
+def test_help_imports_next_to_nothing(command: str) -> None:
+    arguments = [*command.split(), "--help"]
+    assert not loaded(f"from oldgrowth.cli.main import run; run({arguments!r})") - {"numpy"}
+
+
+def test_the_package_and_its_version_import_next_to_nothing() -> None:
+    assert not loaded("from oldgrowth.cli.main import run; run(['--version'])") - {"numpy"}
     assert not loaded("import oldgrowth; oldgrowth.__all__; dir(oldgrowth)")
 
 
@@ -162,7 +170,7 @@ def test_prediction_does_without_scikit_learn(here: Path, tmp_path: Path) -> Non
     for forest in ("label", "wet", "number", "value"):
         command = ["predict", f"{here}/{forest}.og", f"{here}/bare.parquet", "-o", f"{tmp_path}/{forest}.csv"]
         used = loaded(f"from oldgrowth.cli.main import run; assert run({command!r}) == 0")
-        assert "pyarrow" in used and not used & {"sklearn", "scipy"}
+        assert "pyarrow" in used and not used & {"sklearn", "scipy", "rasterio", "pyogrio", "shapely"}
 
 
 def test_public_names_are_there() -> None:

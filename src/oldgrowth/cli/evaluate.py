@@ -17,13 +17,19 @@ from ..forest.model_file import load_for_prediction
 from ..forest.scoring import Confusion, RegressionErrors, scoring_needs, with_targets
 from ..messages.text import counted
 from ..reporting.tables import print_json, share, table
-from .sources import Columns, Source, Work, predictor_for, shown_batches
+from .columns import Columns
+from .sources import AnySource, Work, predictor_for, shown_batches
 
 _MOST_COLUMNS, _MOST_NAMED = 12, 10
 
 
 def run_evaluate(
-    model_path: Path, source: Source, columns: Columns, work: Work, as_json: bool, console: Console
+    model_path: Path,
+    source: AnySource,
+    columns: Columns,
+    work: Work,
+    as_json: bool,
+    console: Console,
 ) -> None:
     started = time.perf_counter()
     model = load_for_prediction(model_path)

@@ -17,8 +17,9 @@ from ..messages.text import counted, human_bytes
 from ..messages.warnings import LeftoverWarning, TaskWarning
 from ..reporting.tables import plain, print_json, report_facts, stage_table
 from ..storage.checkpoint_dir import clear_checkpoint
+from .columns import Columns
 from .parameters import check_known, estimator_class
-from .sources import Columns, Source, refuse_a_source
+from .sources import AnySource, refuse_a_source
 
 _LOOK_ROWS = 1 << 16
 
@@ -41,7 +42,12 @@ class Wanted:
 
 
 def run_fit(
-    source: Source, columns: Columns, output: Path, wanted: Wanted, as_json: bool, console: Console
+    source: AnySource,
+    columns: Columns,
+    output: Path,
+    wanted: Wanted,
+    as_json: bool,
+    console: Console,
 ) -> None:
     """Train a forest and save it to `output`."""
     data = source.open(columns)

@@ -41,6 +41,7 @@ def run_inspect(path: Path, as_json: bool, console: Console) -> None:
         return
     console.print(f"{path}: {facts['estimator']}, saved by oldgrowth {facts['version']}", markup=False)
     _show_forest(facts, console)
+    _show_recipe(facts["recipe"], console)
     _show_parameters(model, facts, console)
     console.print(stage_table(model.fit_report_))
     _show_training(model.fit_report_, console)
@@ -66,6 +67,7 @@ def _facts(path: Path, read: Model, model: Any) -> dict[str, Any]:
         "not_saved": read.meta["not_saved"],
         "features": forest.n_features,
         "feature_names": read.meta["feature_names"],
+        "recipe": plain(model.recipe_),
         "classes": plain(getattr(model, "classes_", None)),
         "trees": forest.n_trees,
         "top_trees": model.fit_report_.top_trees,
@@ -118,6 +120,23 @@ def _show_forest(facts: dict[str, Any], console: Console) -> None:
     shown.add_row("size", f"{human_bytes(facts['bytes'])}, {facts['bytes_per_node']:.1f} bytes per node")
     if facts["oob_score"] is not None:
         shown.add_row("out-of-bag score", f"{facts['oob_score']:.4f}")
+    console.print(shown)
+
+
+def _show_recipe(recipe: dict[str, Any] | None, console: Console) -> None:
+    """How features are made of the bands of a scene."""
+    if recipe is None:
+        return
+    shown = facts_table("Features of scenes")
+    for name, value in recipe.items():
+        if name == "patch":
+            value = f"{value} x {value} pixels"
+        if isinstance(value, dict):
+            value = ", ".join(f"{key} = {one}" for key, one in value.items())
+        elif isinstance(value, list):
+            value = ", ".join(map(str, value))
+        if value not in (None, ""):
+            shown.add_row("expressions" if name == "extra" else name, str(value))
     console.print(shown)
 
 

@@ -11,7 +11,6 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,14 +39,18 @@ from .options import (
     QUIET,
     SOURCES,
     STANDARD,
+    State,
     check_writable,
     comma_names,
+    debug_option,
     forest_path,
     memory_size,
+    points_path,
     prediction_path,
     source_options,
 )
 from .parameters import LateOptions, given_parameters, in_options, parameter_options
+from .scene_options import LABEL_OPTIONS, MASK, NO_MASK, NODATA, TRAINING, map_files, scene_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,26 +69,6 @@ _ABOUT_PARAMETERS = (
 _MAX_SIDE = 5000
 
 
-@dataclass
-class State:
-    """What `main` must know after a command has failed."""
-
-    debug: bool = False
-
-
-def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--debug`, which may stand before or after the name of a subcommand."""
-
-    def remember(context: click.Context, _: click.Parameter, value: bool) -> None:
-        state: State = context.ensure_object(State)
-        state.debug |= value
-
-    return click.option(
-        "--debug", is_flag=True, is_eager=True, expose_value=False, callback=remember,
-        help="Show the traceback of an error.",
-    )(command)  # fmt: skip
-
-
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="oldgrowth", prog_name="oldgrowth")
 @debug_option
@@ -102,7 +85,9 @@ def _console(quiet: bool = False, stderr: bool = False) -> Console:
 
 @cli.command(cls=LateOptions, late=parameter_options, before="format")
 @SOURCES
-@click.option("--target", required=True, metavar="NAME", help="Column with the labels or values to predict.")
+@click.option("--target", required=True, metavar="NAME",
+              help="Column with the labels or values to predict; for rasters, a file of polygons or points, "
+              "or a raster.")  # fmt: skip
 @FORCE
 @click.option(
     "--output", "-o", type=PATH, required=True, callback=forest_path, help="Where to save the forest."
@@ -116,36 +101,42 @@ def _console(quiet: bool = False, stderr: bool = False) -> Console:
               help="subsets is the baseline: each tree sees only a random subset of the rows.")  # fmt: skip
 @click.option("--task", type=click.Choice(["auto", *TASKS]), default="auto", show_default=True,
               help="auto: regression if the target holds numbers that are not whole.")  # fmt: skip
+@scene_options(*TRAINING)
 @source_options
 @QUIET
 @JSON
 @debug_option
 @click.pass_context
 def fit(  # noqa: PLR0913 - click gives each option as a parameter
-    context: click.Context, /, sources: tuple[str, ...], reading: dict[str, Any], target: str, output: Path,
-    features: tuple[str, ...] | None, drop: tuple[str, ...] | None, weight: str | None, kind: str, task: str,
-    quiet: bool, as_json: bool, **_: Any,
+    context: click.Context, /, sources: tuple[str, ...], reading: dict[str, Any], scene: dict[str, Any],
+    target: str, output: Path, features: tuple[str, ...] | None, drop: tuple[str, ...] | None,
+    weight: str | None, kind: str, task: str, quiet: bool, as_json: bool, **_: Any,
 ) -> None:  # fmt: skip
     """Train a forest on all rows of SOURCE and save it.
 
     SOURCE is one or more files, directories, quoted patterns like 'train/*.parquet', or URLs; - is standard
-    input (CSV, Arrow or Parquet).
+    input (CSV, Arrow or Parquet). Or it is rasters: each directory or pattern is a scene, whose labelled
+    pixels are rows.
 
     \b
     oldgrowth fit train/*.parquet --target label -o forest.og --trees 24
+    oldgrowth fit scenes/*/ --patch 3 --target osm.gpkg --field landuse -o forest.og
     """
     from ..datasets.columns import AllBut
+    from .columns import Columns
     from .fit import Wanted, run_fit
-    from .sources import Columns, source_of
+    from .sources import source_of
 
     if drop and features:
         raise click.UsageError("--features and --drop cannot both be given.")
     parameters = given_parameters(context) | {"verbose": 0 if quiet else 1}
+    if "per_class" in scene and isinstance(parameters.get("random_state"), int):
+        scene["seed"] = parameters["random_state"]
     columns = Columns(target, AllBut(drop) if drop else features, weight)
     if STANDARD.name in sources and parameters.get("checkpoint_dir") is not None:
         raise click.UsageError("--checkpoint-dir cannot be used with standard input, which is read once.")
     try:
-        with source_of(sources, reading, parameters.get("spill_dir")) as source:
+        with source_of(sources, reading, scene, parameters.get("spill_dir")) as source:
             run_fit(source, columns, output, Wanted(kind, task, parameters), as_json, _console(quiet))
     except ParameterError as error:
         raise click.UsageError(in_options(error.on_command_line), context) from error
@@ -164,25 +155,31 @@ def prediction_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @SOURCES
 @FORCE
 @click.option("--output", "-o", type=PATH, required=True, callback=prediction_path,
-              help="Where to save the predictions: .parquet, .csv or .npy; - prints CSV.")  # fmt: skip
+              help="Where to save the predictions: .parquet, .csv or .npy; - prints CSV. The map of a scene: "
+              ".tif.")  # fmt: skip
 @click.option("--keep", multiple=True, callback=comma_names, metavar="NAME,...",
               help="Columns to copy to the output, as text if from CSV; may be repeated.")  # fmt: skip
 @click.option("--proba", is_flag=True,
               help="Also write the probability of each class; a .npy file then has only these.")  # fmt: skip
+@map_files
+@scene_options(NODATA, MASK, NO_MASK)
 @prediction_options
 def predict(  # noqa: PLR0913 - click gives each option as a parameter
-    forest: Path, sources: tuple[str, ...], reading: dict[str, Any], output: Path,
-    keep: tuple[str, ...] | None, proba: bool, features: tuple[str, ...] | None, as_json: bool,
-    **work: Any,
+    forest: Path, sources: tuple[str, ...], reading: dict[str, Any], scene: dict[str, Any], output: Path,
+    keep: tuple[str, ...] | None, proba: bool, features: tuple[str, ...] | None, maps: dict[str, Any],
+    as_json: bool, **work: Any,
 ) -> None:  # fmt: skip
     """Predict the rows of SOURCE, in order, with the forest saved in FOREST.
 
-    The output has the columns of --keep, prediction, and with --proba probability_<class>.
+    The output has the columns of --keep, prediction, and with --proba probability_<class>. If SOURCE is
+    a scene, it is a map: a GeoTIFF with a class or value for each pixel.
 
     \b
     oldgrowth predict forest.og scene.parquet -o labels.parquet --keep id
+    oldgrowth predict forest.og scenes/new/ -o map.tif --confidence margin.tif
     """
     from .predict import Wanted, run_predict
+    from .scenes import SceneSource
     from .sources import Work, source_of
 
     if keep and output.suffix.lower() == ".npy":
@@ -190,31 +187,83 @@ def predict(  # noqa: PLR0913 - click gives each option as a parameter
     if as_json and output == STANDARD:
         raise click.UsageError("--json cannot be used with -o -: both write to standard output.")
     work.pop("force")
-    wanted = Wanted(output, keep or (), proba, features)
+    wanted = Wanted(output, keep or (), proba, features, maps)
     console = _console(work["quiet"], stderr=output == STANDARD)
-    with source_of(sources, reading) as source:
-        run_predict(forest, source, wanted, Work(**work), as_json, console)
+    with source_of(sources, reading, scene) as source:
+        if isinstance(source, SceneSource):
+            from .predict_map import run_predict_map
+
+            run_predict_map(forest, source, wanted, Work(**work), as_json, console)
+        else:
+            run_predict(forest, source, wanted, Work(**work), as_json, console)
 
 
 @cli.command()
 @FOREST
 @SOURCES
-@click.option("--target", required=True, metavar="NAME", help="Column with the true labels or values.")
+@click.option("--target", metavar="NAME",
+              help="Column with the true labels or values; for rasters, a file of polygons or points, or a "
+              "raster.")  # fmt: skip
+@scene_options(*LABEL_OPTIONS, NODATA, MASK, NO_MASK)
 @prediction_options
-def evaluate(
-    forest: Path, sources: tuple[str, ...], reading: dict[str, Any], target: str,
-    features: tuple[str, ...] | None, as_json: bool, **work: Any,
+@click.pass_context
+def evaluate(  # noqa: PLR0913 - click gives each option as a parameter
+    context: click.Context, /, forest: Path, sources: tuple[str, ...], reading: dict[str, Any],
+    scene: dict[str, Any], target: str | None, features: tuple[str, ...] | None, as_json: bool, **work: Any,
 ) -> None:  # fmt: skip
     """Score the predictions of the forest saved in FOREST against the target of SOURCE.
 
+    Or FOREST is a map, and SOURCE its points from `oldgrowth sample` with the true classes entered: then
+    accuracies and areas are estimated for the whole map, with 95 % confidence intervals.
+
     \b
     oldgrowth evaluate forest.og test.parquet --target label
+    oldgrowth evaluate forest.og scenes/held_out/ --target reference.gpkg --field landuse
+    oldgrowth evaluate map.tif reference.gpkg
     """
+    from ..datasets.map_files import is_raster
+    from .columns import Columns
     from .evaluate import run_evaluate
-    from .sources import Columns, Work, source_of
+    from .sources import Work, source_of
 
-    with source_of(sources, reading) as source:
+    if is_raster(forest):
+        from .assess import run_assess
+
+        given = {"target": target, "features": features, **reading, **scene, "batch_rows": work["batch_rows"]}
+        run_assess(forest, sources, given, work["quiet"], as_json, _console())
+        return
+    if target is None:
+        raise click.MissingParameter(ctx=context, param_hint="'--target'", param_type="option")
+    with source_of(sources, reading, scene) as source:
         run_evaluate(forest, source, Columns(target, features), Work(**work), as_json, _console())
+
+
+@cli.command()
+@click.argument("map_file", metavar="MAP", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--points", "-n", type=click.IntRange(min=1), required=True, help="Number of points.")
+@FORCE
+@click.option("--output", "-o", type=PATH, required=True, callback=points_path,
+              help="Where to save the points: .gpkg, .shp or .geojson.")  # fmt: skip
+@click.option("--min-per-class", type=click.IntRange(min=0), default=50, show_default=True,
+              help="Points of each class at least; the others are proportional to area.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
+              help="The same seed draws the same points.")  # fmt: skip
+@QUIET
+@JSON
+@debug_option
+def sample(map_file: Path, output: Path, quiet: bool, as_json: bool, force: bool, **drawn: int) -> None:
+    """Draw random points of each class of MAP, a GeoTIFF of classes, for an accuracy assessment.
+
+    Enter the true class of each point into its field `reference`, for example in QGIS. Then evaluate the
+    map with these points.
+
+    \b
+    oldgrowth sample map.tif -n 500 -o reference.gpkg
+    oldgrowth evaluate map.tif reference.gpkg
+    """
+    from .assess import run_sample
+
+    run_sample(map_file, output, drawn, as_json, _console(quiet))
 
 
 @cli.command()

@@ -6,6 +6,7 @@ import functools
 import os
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from ..system.atomic_file import check_replaceable
 from .parameters import in_options
 
 STANDARD = Path("-")  # standard input or output
-PREDICTION_SUFFIXES = (".parquet", ".csv", ".npy")
+PREDICTION_SUFFIXES = (".parquet", ".csv", ".npy", ".tif", ".tiff")
+POINT_SUFFIXES = (".gpkg", ".shp", ".geojson")
+MAP_SUFFIXES = PREDICTION_SUFFIXES[-2:]
 
 
 def check_writable(path: Path, suffixes: tuple[str, ...] = ()) -> Path:
@@ -62,9 +65,39 @@ def prediction_path(context: click.Context, parameter: click.Parameter, path: Pa
     return path if path == STANDARD else new_path(PREDICTION_SUFFIXES)(context, parameter, path)
 
 
+def map_path(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+    """Where another map of the same pixels is saved."""
+    return None if path is None else new_path(MAP_SUFFIXES)(context, parameter, path)
+
+
+def points_path(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
+    """Where the points of a sample are saved."""
+    return new_path(POINT_SUFFIXES)(context, parameter, path)
+
+
 def comma_names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
     """Names of columns, in several options or separated by commas."""
     return tuple(name.strip() for value in values for name in value.split(",") if name.strip()) or None
+
+
+@dataclass
+class State:
+    """What `main` must know after a command has failed."""
+
+    debug: bool = False
+
+
+def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--debug`, which may stand before or after the name of a subcommand."""
+
+    def remember(context: click.Context, _: click.Parameter, value: bool) -> None:
+        state: State = context.ensure_object(State)
+        state.debug |= value
+
+    return click.option(
+        "--debug", is_flag=True, is_eager=True, expose_value=False, callback=remember,
+        help="Show the traceback of an error.",
+    )(command)  # fmt: skip
 
 
 PATH = click.Path(dir_okay=False, path_type=Path)

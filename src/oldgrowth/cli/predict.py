@@ -19,9 +19,10 @@ from ..datasets.labels import kept_apart
 from ..forest.model_file import load_for_prediction
 from ..messages.text import counted
 from ..reporting.tables import print_json, share, table
-from .options import STANDARD
+from .columns import Columns
+from .options import MAP_SUFFIXES, STANDARD
 from .output import arrow_array, needs_of, prediction_file
-from .sources import Columns, Source, Work, predictor_for, refuse_a_source, shown_batches
+from .sources import Source, Work, predictor_for, refuse_a_source, shown_batches
 
 
 class Predictions:
@@ -75,12 +76,28 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to write and where: kept columns, whether probabilities; and the columns to use as features."""
+    """What to write and where: kept columns, whether probabilities; and the columns to use as features.
+
+    `maps` are other files of the same pixels, if rasters are predicted.
+    """
 
     output: Path
     keep: tuple[str, ...]
     proba: bool
     features: tuple[str, ...] | None
+    maps: dict[str, Any]
+
+
+def _refuse_maps(wanted: Wanted, source: Source) -> None:
+    """Refuse what only rasters can become."""
+    if wanted.maps:
+        option = next(iter(wanted.maps)).replace("_", "-")
+        raise click.UsageError(f"--{option} is for rasters, but {source.paths[0]!r} is not of rasters.")
+    if wanted.output.suffix.lower() in MAP_SUFFIXES:
+        raise click.UsageError(
+            f"{str(wanted.output)!r} would be a map, but {source.paths[0]!r} is not of rasters: name a "
+            ".parquet, .csv or .npy file."
+        )
 
 
 def run_predict(
@@ -88,6 +105,7 @@ def run_predict(
 ) -> None:
     started = time.perf_counter()
     output, keep, features = wanted.output, wanted.keep, wanted.features
+    _refuse_maps(wanted, source)
     model = load_for_prediction(model_path)
     predictions = Predictions(model, keep, wanted.proba)
     names = predictions.names()

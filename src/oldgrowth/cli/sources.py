@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,7 +19,6 @@ from ..checks import hard_votes
 from ..datasets import open_dataset
 from ..datasets.base import Dataset
 from ..datasets.batches import Batch
-from ..datasets.columns import AllBut
 from ..datasets.csv import EXTENSIONS as CSV_ENDINGS
 from ..datasets.matrix import MatrixDataset
 from ..datasets.sniffing import CODECS, LONGEST, MAGIC, ZIP
@@ -31,16 +30,9 @@ from ..planning.planner import jobs_of
 from ..reporting.progress import Machine, Observers, Progress
 from ..rows.read_ahead import read_ahead
 from ..storage.workspace import spill_workspace
+from .columns import Columns
 from .options import STANDARD
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The columns to read, by their names; without features all others."""
-
-    target: str | None = None
-    features: Sequence[str] | AllBut | None = None
-    weight: str | None = None
+from .scenes import SceneSource, are_scenes
 
 
 @dataclass(frozen=True)
@@ -92,11 +84,20 @@ class Source:
         return data
 
 
+AnySource = Source | SceneSource
+
+
 @contextmanager
 def source_of(
-    paths: tuple[str, ...], options: dict[str, Any], spill_dir: str | None = None
-) -> Iterator[Source]:
-    """The given files; standard input is first copied to a file, as data is read more than once."""
+    paths: tuple[str, ...], options: dict[str, Any], scene: dict[str, Any], spill_dir: str | None = None
+) -> Iterator[AnySource]:
+    """The given files; standard input is first copied to a file, as data is read more than once.
+
+    `options` are of tables, `scene` of rasters.
+    """
+    if are_scenes(paths, scene, options):
+        yield SceneSource(paths, scene)
+        return
     if STANDARD.name not in paths:
         yield Source(paths, options)
         return
@@ -133,7 +134,9 @@ def refuse_a_source(output: Path, data: Dataset) -> None:
     """Refuse an output that is one of the input files, even with --force."""
     if output == STANDARD or not output.exists():
         return
-    for file in data.fingerprint().get("files", []):
+    identity = data.fingerprint()
+    labels = identity.get("labels") or {}  # of scenes
+    for file in (*identity.get("files", []), *labels.get("files", [])):
         if os.path.exists(file["path"]) and output.samefile(file["path"]):
             raise click.UsageError(f"{str(output)!r} is one of the files to read: choose another output.")
 

@@ -70,9 +70,10 @@ class DataError(OldgrowthError):
 class MissingExtraError(OldgrowthError):
     """An optional package is not installed."""
 
-    def __init__(self, requirement: str, source: str) -> None:
+    def __init__(self, requirement: str, source: str, extra: str | None = None) -> None:
         package = requirement.replace(">=", " ") + " or newer"
-        super().__init__(f"{source} requires {package}. Install it with: pip install '{requirement}'.")
+        what = requirement if extra is None else f"oldgrowth[{extra}]"
+        super().__init__(f"{source} requires {package}. Install it with: pip install '{what}'.")
 
 
 class StoppedError(OldgrowthError):

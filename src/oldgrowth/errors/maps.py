@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 
+from ..messages.surface import Say, in_words_of
 from ..messages.text import human_bytes
 from .base import DataError, OldgrowthError
 from .models import UnwritableFileError
@@ -20,7 +21,11 @@ class SameFileError(OldgrowthError):
     """A file to write is one that is read, or is written as another one, too."""
 
     def __init__(self, name: str, path: object, what: str) -> None:
-        super().__init__(f"{path} ({name}) is {what}: choose another file. Nothing was written.")
+        def message(say: Say) -> str:
+            option = in_words_of(say, name, "--output" if name == "path" else f"--{name}")
+            return f"{path} ({option}) is {what}: choose another file. Nothing was written."
+
+        super().__init__(message)
 
 
 class MapInUseError(OldgrowthError):

@@ -100,6 +100,13 @@ class RemoteRasterError(DataError):
         )
 
 
+class MissingMaskError(DataError):
+    """A scene has no file that matches the pattern of its mask."""
+
+    def __init__(self, where: str, pattern: str) -> None:
+        super().__init__(f"{where} has no file for its mask: none matches {pattern!r}.")
+
+
 class NoLabelsError(DataError):
     """No pixel of a scene has a label."""
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import PurePath
 from typing import Any, TypeAlias
 
 # Spells a parameter, alone or with a value, as it is given in one of the two interfaces.
 Say: TypeAlias = Callable[..., str]
 
 # Options whose names differ from those of their parameters.
-OPTION_NAMES = {"n_estimators": "trees", "random_state": "seed", "n_jobs": "jobs", "types": "type"}
+OPTION_NAMES = {
+    "n_estimators": "trees",
+    "random_state": "seed",
+    "n_jobs": "jobs",
+    "types": "type",
+    "n": "points",
+}
 _PLACEHOLDERS = {"features": "[...]", "missing": "[...]", "types": "{...}"}
 _NO_VALUE = object()
 _NONE = re.compile(r"\bNone\b")
@@ -42,6 +49,8 @@ def _typed(value: Any) -> str:
         value = ",".join(f"{key}={_shortest(one)}" for key, one in value.items())
     elif isinstance(value, list | tuple):
         value = ",".join(map(str, value))
+    elif isinstance(value, PurePath):
+        value = str(value)
     return short(value)
 
 

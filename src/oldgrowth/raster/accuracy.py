@@ -209,11 +209,11 @@ class _Sample:
 
     def overall(self) -> Estimate:
         own = [(i, i) for i in self.strata]
-        value = sum(self.weights[i] * self.shares[place] for i, place in zip(self.strata, own, strict=True))
-        return Estimate(float(value), self._error(own))
+        right = sum(self.sizes[i] * self.shares[i, i] for i in self.strata)
+        return Estimate(float(right / self.sizes.sum()), self._error(own))
 
     def share(self, j: int) -> Estimate:
-        value = float(self.weights @ self.shares[:, j])
+        value = float(self.sizes @ self.shares[:, j] / self.sizes.sum())
         return Estimate(value, self._error([(i, j) for i in self.strata]))
 
     def producers(self, j: int) -> Estimate:

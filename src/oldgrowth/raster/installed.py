@@ -11,7 +11,7 @@ from ..errors import MissingExtraError
 def check_installed() -> None:
     for package in ("rasterio>=1.4", "pyogrio>=0.10", "shapely>=2.0"):
         if find_spec(package.partition(">=")[0]) is None:
-            raise MissingExtraError(package, "oldgrowth.raster")
+            raise MissingExtraError(package, "oldgrowth.raster", "raster")
 
 
 def ogr() -> Any:

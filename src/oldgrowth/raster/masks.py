@@ -11,9 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ParameterError
+from ..messages.surface import Say, in_words_of
 
 _RULE = re.compile(r"\s*(bits|values|not values)\s+(-?\d+(?:\s*,\s*-?\d+)*)\s*")
-_WANTED = "a file and a rule, such as ('*QA_PIXEL.TIF', 'bits 1,3,4'), 'values 0,255' or 'not values 1'"
+
+
+def _wanted(say: Say) -> str:
+    example = in_words_of(say, "('*QA_PIXEL.TIF', 'bits 1,3,4')", "'*QA_PIXEL.TIF' 'bits 1,3,4'")
+    return f"a file and a rule, such as {example}; other rules are 'values 0,255' and 'not values 1'"
 
 
 @dataclass(frozen=True)
@@ -44,11 +49,11 @@ class MaskRule:
 def parse_mask(mask: Any) -> tuple[str, MaskRule]:
     """The file or pattern of a mask, and its rule."""
     if not isinstance(mask, Sequence) or isinstance(mask, str) or len(mask) != 2:
-        raise ParameterError("mask", mask, _WANTED)
+        raise ParameterError("mask", mask, _wanted)
     file, rule = mask
     found = _RULE.fullmatch(rule) if isinstance(rule, str) else None
     if found is None:
-        raise ParameterError("mask", mask, _WANTED)
+        raise ParameterError("mask", mask, _wanted)
     numbers = tuple(int(number) for number in found[2].split(","))
     if found[1] == "bits" and not all(0 <= bit < 63 for bit in numbers):
         raise ParameterError("mask", mask, "bits from 0 to 62")

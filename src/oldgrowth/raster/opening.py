@@ -12,7 +12,7 @@ from typing import Any
 
 from ..datasets.files import SourceFile
 from ..datasets.walking import MAGIC
-from ..errors import BandError, NoDataError, ParameterError
+from ..errors import BandError, MissingMaskError, NoDataError, ParameterError
 from .bands import Bands, are_of_one_scene, find_bands, grid_of, placed
 from .expression import Expression, parse_expression
 from .fill_values import warn_of_fill
@@ -235,7 +235,10 @@ def _mask_file(pattern: str, scene: Any) -> SourceFile | None:
         path = os.path.join(folder, pattern)
     if not MAGIC.search(path) and not os.path.isfile(path):
         return None
-    files = find_rasters(path)
+    try:
+        files = find_rasters(path)
+    except NoDataError as error:
+        raise MissingMaskError(folder or ".", pattern) from error
     if len(files) > 1:
         wanted = f"the pattern of one file; {files[0].path} and {files[1].path} match"
         raise ParameterError("mask", pattern, wanted)

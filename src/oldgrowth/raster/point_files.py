@@ -15,11 +15,11 @@ import shapely
 from rasterio import warp
 from rasterio.errors import RasterioError
 
-from ..datasets.files import SourceFile, find_files
+from ..datasets.files import SourceFile
 from ..errors import DamagedFileError, DataError, MissingCRSError, NoDataError, ParameterError
 from ..system.atomic_file import new_file
 from .installed import ogr
-from .vector_files import EXTENSIONS, KIND
+from .vector_files import KIND, files_of, layer_of, watched
 
 DRIVERS = {".gpkg": "GPKG", ".shp": "ESRI Shapefile", ".geojson": "GeoJSON", ".json": "GeoJSON"}
 _DEGREES = "EPSG:4326"  # which GeoJSON is in
@@ -93,14 +93,16 @@ def _write(
 
 def read_points(path: str | Path) -> tuple[SourceFile, Points]:
     """Read points with all of their fields."""
-    (file,) = find_files(path, EXTENSIONS)
+    files = files_of(path)
+    file = files[0]
     try:
-        with file.watched(KIND):
-            meta, _, wkb, columns = ogr().raw.read(file.path)
+        with watched(files):
+            layer = layer_of(file.path, None)
+            meta, _, wkb, columns = ogr().raw.read(file.path, layer=layer)
     except ogr().errors.DataSourceError as error:
         raise DamagedFileError(file.path, KIND, error) from error
     if meta["crs"] is None:
-        raise MissingCRSError(file.path, "so that its points cannot be placed")
+        raise MissingCRSError(file.path, "so that its points cannot be placed", "ogr2ogr -a_srs")
     if wkb is None or not len(wkb):
         raise NoDataError(file.path, "it has no points")
     geometries = shapely.from_wkb(wkb)

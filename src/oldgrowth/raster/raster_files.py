@@ -19,10 +19,11 @@ from rasterio.errors import NotGeoreferencedWarning, RasterioError
 from rasterio.windows import Window
 
 from ..datasets.files import SourceFile, find_files, is_url, seen_now
+from ..datasets.map_files import RASTERS
 from ..errors import DamagedFileError, NoDataError, RemoteRasterError
 from .grid import Grid
 
-EXTENSIONS = (".tif", ".tiff", ".vrt", ".jp2", ".img")
+EXTENSIONS = RASTERS
 KIND = "a raster"
 # Of GDAL's block cache, which would take 5 % of the machine's memory. Whole rows of blocks are read at once,
 # so that no block is needed twice.

@@ -19,6 +19,7 @@ from shapely.errors import ShapelyError
 
 from ..datasets.files import SourceFile, find_files, seen_now
 from ..datasets.labels import type_class
+from ..datasets.map_files import VECTORS
 from ..errors import (
     ColumnTypeError,
     DamagedFileError,
@@ -34,7 +35,7 @@ from ..messages.surface import listed
 from .boxes import Box
 from .installed import ogr
 
-EXTENSIONS = (".gpkg", ".shp", ".geojson", ".json", ".fgb", ".gml", ".kml")
+EXTENSIONS = VECTORS
 KIND = "a vector file"
 _FEATURES = 1 << 13  # read at a time
 _SHAPEFILE = (".dbf", ".shx", ".prj", ".cpg")  # files beside a shapefile
@@ -131,9 +132,9 @@ def _present(labels: pa.Array) -> npt.NDArray[np.bool_]:
 
 def open_vectors(path: Any, layer: str | None, field: str | None) -> VectorFile:
     """Find the layer and the field of a vector file."""
-    files = _files(path)
+    files = files_of(path)
     with watched(files):
-        layer = _layer(files[0].path, layer)
+        layer = layer_of(files[0].path, layer)
         info = ogr().read_info(files[0].path, layer=layer, force_feature_count=True, force_total_bounds=True)
     if info["features"] == 0:
         raise NoDataError(files[0].path, "it has no geometries")
@@ -152,7 +153,8 @@ def open_vectors(path: Any, layer: str | None, field: str | None) -> VectorFile:
     )
 
 
-def _files(path: Any) -> tuple[SourceFile, ...]:
+def files_of(path: Any) -> tuple[SourceFile, ...]:
+    """A vector file, and those beside it that belong to it."""
     found = find_files(path, EXTENSIONS)
     if len(found) > 1:
         raise ParameterError("labels", str(path), f"one file; {found[0].path} and {found[1].path} match")
@@ -198,7 +200,7 @@ def watched(files: tuple[SourceFile, ...]) -> Iterator[None]:
         file.check_unchanged()
 
 
-def _layer(path: str, layer: str | None) -> str:
+def layer_of(path: str, layer: str | None) -> str:
     """The layer of this name, or the only one that has geometries."""
     layers = ogr().list_layers(path).tolist()
     names = [name for name, kind in layers if kind is not None]

@@ -1,0 +1,101 @@
+"""`oldgrowth sample` draws points of a map; `oldgrowth evaluate` of the map and these points assesses it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from ..messages.text import counted
+from ..reporting.tables import print_json, share, table
+
+
+def run_sample(map_file: Path, output: Path, drawn: dict[str, int], as_json: bool, console: Console) -> None:
+    from ..raster import sample_map
+
+    strata = sample_map(
+        map_file,
+        drawn["points"],
+        output,
+        min_per_class=drawn["min_per_class"],
+        seed=drawn["seed"],
+        overwrite=True,
+    )
+    if as_json:
+        classes = [
+            {"class": s.label, "value": s.value, "pixels": s.pixels, "points": s.points} for s in strata
+        ]
+        print_json({"output": str(output), "map": str(map_file), "classes": classes})
+        return
+    total = sum(stratum.pixels for stratum in strata)
+    shown = table("Sample", "class", "pixels", "share", "points")
+    for s in strata:
+        shown.add_row(s.label, f"{s.pixels:,}", share(s.pixels / total), f"{s.points:,}")
+    console.print(shown)
+    points = counted(sum(stratum.points for stratum in strata), "point")
+    console.print(
+        f"{points} saved to {output}. Enter the true class of each into its field reference, then run: "
+        f"oldgrowth evaluate {map_file} {output}",
+        soft_wrap=True,
+    )
+
+
+def run_assess(
+    map_file: Path,
+    sources: tuple[str, ...],
+    given: dict[str, Any],
+    quiet: bool,
+    as_json: bool,
+    console: Console,
+) -> None:
+    """Estimate the accuracy of a map; `given` are options of which only --field has a meaning for it."""
+    from ..raster import assess_map
+
+    for name, value in given.items():
+        if value is not None and name != "field":
+            option = {"types": "type"}.get(name, name).replace("_", "-")
+            raise click.UsageError(
+                f"--{option} is for a forest, but {str(map_file)!r} is a map: only --field can be given."
+            )
+    if len(sources) != 1:
+        raise click.UsageError("A map is evaluated with one file of points.")
+    field = {} if given.get("field") is None else {"field": given["field"]}
+    found = assess_map(map_file, sources[0], **field)
+    if as_json:
+        print_json({"map": str(map_file), "points": sources[0], **_facts(found)})
+        return
+    if not quiet:
+        first, *others = found.headings
+        shown = table("Accuracy and area with 95 % intervals, weighted by area", first, *others)
+        for cells in found.cells():
+            shown.add_row(*cells)
+        console.print(shown)
+    console.print(f"Overall accuracy {found.overall.text(3)} (95 % interval)")
+
+
+def _facts(found: Any) -> dict[str, Any]:
+    def fact(estimate: Any) -> dict[str, Any]:
+        return {
+            "value": estimate.value,
+            "standard_error": estimate.error,
+            "interval": list(estimate.interval),
+        }
+
+    return {
+        "overall_accuracy": fact(found.overall),
+        "area_unit": found.area_unit,
+        "classes": [
+            {
+                "class": label.label,
+                "mapped_pixels": label.mapped,
+                "points": label.points,
+                "users_accuracy": fact(label.users),
+                "producers_accuracy": fact(label.producers),
+                "area": fact(found.area(label)),
+            }
+            for label in found.classes
+        ],
+        "counts": found.counts,
+    }
