@@ -20,7 +20,7 @@ from ..checks import flag, is_real, is_whole, one_of, path_of, real, verbosity, 
 from ..errors import ParameterError
 from ..messages.surface import in_words_of
 from ..planning.planner import HIGHEST_BOOTSTRAP_MEAN, check_jobs, weights_that_are
-from ..storage.stores import STORES
+from ..storage.store_names import STORE_NAMES
 from ..system.memory import size_of
 
 TASKS = ("classification", "regression")
@@ -306,7 +306,7 @@ PARAMETERS = (
         "store", "str", "auto",
         'Where buckets are kept: "memory", "disk", "gather" for scenes (row numbers on disk, the image in memory), or '
         '"auto", which is memory if everything fits in the limit, else gather where it pays, else disk.',
-        _one_of("auto", *STORES), kinds=_WITH_TOP_TREES, changes_model=False,
+        _one_of("auto", *STORE_NAMES), kinds=_WITH_TOP_TREES, changes_model=False,
     ),
     Parameter(
         "memory_limit", "int | float | str", "auto",

@@ -1,4 +1,4 @@
-"""The stores of buckets by name. A new store is a subclass of `BucketStore` and an entry here."""
+"""The stores of buckets by name. A new one is a subclass of `BucketStore`, named also in `store_names`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from .disk_store import DiskStore
 from .memory_store import MemoryStore
 from .row_forms import RecordForm, ReferenceForm
 from .sampled import Sampled
+from .store_names import STORE_NAMES
 from .workspace import Workspace
 
 
@@ -39,4 +40,4 @@ def _gather(given: Opening) -> BucketStore:
     return DiskStore(form, given.n_buckets, given.plan, given.workspace(), given.group_rows)
 
 
-STORES: dict[str, Callable[[Opening], BucketStore]] = {"memory": _memory, "disk": _disk, "gather": _gather}
+STORES = dict(zip(STORE_NAMES, (_memory, _disk, _gather), strict=True))
