@@ -15,6 +15,7 @@ from oldgrowth import RandomForestClassifier, RandomForestRegressor, raster
 from oldgrowth.errors import (
     ColumnTypeError,
     DamagedFileError,
+    DataError,
     GeometryTypeError,
     LabelledSceneError,
     MissingColumnError,
@@ -25,6 +26,7 @@ from oldgrowth.errors import (
     NoRowsError,
     OldgrowthError,
     ParameterError,
+    RemoteRasterError,
     TransformError,
 )
 
@@ -43,7 +45,7 @@ def write(tmp_path, geometries=BOXES, name="a.gpkg", crs=UTM, **fields):
 
 def test_outside_the_scene(tmp_path, scene):
     far = write(tmp_path, [shapely.box(0, 0, 10, 10)] * 3)
-    message = r"a\.gpkg labels no pixel: its 3 features are within x 0 to 10, y 0 to 10, EPSG:32637, and none"
+    message = r"a\.gpkg labels no pixel: of its 3 features \(x 0 to 10, y 0 to 10, EPSG:32637\), none"
     with pytest.raises(
         NoLabelsError, match=message + r".*scene\.tif \(x 820000 to 820900, y 829400 to 830000"
     ):
@@ -89,7 +91,7 @@ def test_types_that_are_no_labels(tmp_path, scene):
         scene.with_labels(tmp_path / "a.gpkg")
     with pytest.raises(MissingLabelError, match=r"row 2, column kind, of .*b\.gpkg is infinite"):
         scene.with_labels(write(tmp_path, name="b.gpkg", kind=[0.5, np.inf, 1.0]))
-    with pytest.raises(NoLabelsError, match=r"its 3 features .* none with a label is within"):
+    with pytest.raises(NoLabelsError, match=r"of its 3 features \(.*\), none with a label is in"):
         scene.with_labels(write(tmp_path, name="c.gpkg", kind=["", "", ""]))
 
 
@@ -168,6 +170,26 @@ def test_other_files(tmp_path, scene):
         scene.with_labels(tmp_path / "e.shp")
 
 
+def test_text_that_gdal_does_not_decode(tmp_path, scene):
+    file = write(tmp_path, name="a.shp", kind=["café", "b", "c"])
+    dbf = file.with_suffix(".dbf")
+    dbf.write_bytes(dbf.read_bytes().replace("café".encode(), b"caf\xe9 "))
+    with pytest.raises(ColumnTypeError, match=r"a\.shp has type string with text that is not UTF-8"):
+        scene.with_labels(file)
+    file.with_suffix(".cpg").unlink()  # which said that it is UTF-8
+    assert set(labels_of(scene.with_labels(file))) == {"café", "b", "c"}
+
+
+def test_coordinates_that_are_no_numbers(tmp_path, scene):
+    broken = shapely.Polygon([(820_010, 829_990), (np.nan, 829_900), (820_100, 829_800)])
+    with pytest.raises(DamagedFileError, match="feature 2 has coordinates that are no numbers"):
+        scene.with_labels(write(tmp_path, [BOXES[0], broken], kind=["a", "b"]))
+    with pytest.raises(RemoteRasterError, match=r"https://example.org/a\.gpkg is not a local file"):
+        scene.with_labels("https://example.org/a.gpkg")
+    with pytest.raises(NoLabelsError, match=r"of its 1 feature \(no coordinates\), none with"):
+        scene.with_labels(write(tmp_path, [shapely.Polygon()], "b.gpkg", kind=["a"]))
+
+
 def test_rasters(tmp_path, scene):
     labels = np.ones((2, *SHAPE), np.uint8)
     with pytest.raises(ParameterError, match=r"labels must be a raster of one band; it has 2"):
@@ -179,7 +201,7 @@ def test_rasters(tmp_path, scene):
         scene.with_labels(one, layer="kind")
     with pytest.raises(ParameterError, match="nodata must be a number"):
         scene.with_labels(one, nodata="none")
-    with pytest.raises(ParameterError, match="nodata must be omitted: polygons and points have no nodata"):
+    with pytest.raises(DataError, match="nodata must be omitted: polygons and points have no nodata"):
         scene.with_labels(write(tmp_path), nodata=0)
     with pytest.raises(NoLabelsError, match=r"one\.tif labels no pixel: it is in x 820000 to .* are nodata"):
         scene.with_labels(one, nodata=1)

@@ -17,6 +17,7 @@ OPTION_NAMES = {
     "n_jobs": "jobs",
     "types": "type",
     "n": "points",
+    "labels": "target",
 }
 _PLACEHOLDERS = {"features": "[...]", "missing": "[...]", "types": "{...}"}
 _NO_VALUE = object()

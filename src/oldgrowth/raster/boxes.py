@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import rasterio
 from rasterio import warp
 
 from .coordinates import FAILURES
@@ -43,7 +44,8 @@ class Box:
     def moved(self, crs: Any, other: Any) -> Box | None:
         """A box in another coordinate reference system around this one; None if there is no single one."""
         try:
-            left, bottom, right, top = warp.transform_bounds(crs, other, *self.corners)
+            with rasterio.Env():
+                left, bottom, right, top = warp.transform_bounds(crs, other, *self.corners)
         except FAILURES:
             return None
         if not np.isfinite((left, bottom, right, top)).all() or left > right or bottom > top:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import rasterio
 from rasterio import warp
 from rasterio._err import CPLE_BaseError
 from rasterio.errors import RasterioError
@@ -28,7 +29,8 @@ def transformed(points: Floats, crs: Any, other: Any) -> Floats:
         first, stop = parts.pop()
         some = points[first:stop]
         try:
-            moved[first:stop] = np.column_stack(warp.transform(crs, other, some[:, 0], some[:, 1]))
+            with rasterio.Env():  # which keeps errors from being printed
+                moved[first:stop] = np.column_stack(warp.transform(crs, other, some[:, 0], some[:, 1]))
         except FAILURES:
             moved[first:stop] = np.inf
             if stop - first > 1:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import NoRowsError, ParameterError
+from ..errors import DataError, NoRowsError, ParameterError
+from ..messages.surface import in_words_of
 from .label_rasters import RasterLabels
 from .label_windows import WindowedLabels
 from .layers import Layers
@@ -37,7 +38,12 @@ def labels_of(source: Any, choice: LabelChoice, scenes: Sequence[Layers]) -> Lab
         labels = RasterLabels(source, choice.nodata, scenes)
     else:
         if choice.nodata is not None:
-            raise ParameterError("nodata", choice.nodata, "omitted: polygons and points have no nodata value")
+            raise DataError(
+                lambda say: (
+                    f"{in_words_of(say, 'nodata', '--label-nodata')} must be omitted: polygons and points "
+                    "have no nodata value."
+                )
+            )
         labels = VectorLabels(source, choice.layer, choice.field, scenes)
     labels.check_any()
     return labels

@@ -41,7 +41,7 @@ class LabelledPixels(Dataset):
 
     def with_labels(
         self,
-        source: str | Path,
+        labels: str | Path,
         field: str | None = None,
         *,
         layer: str | None = None,
@@ -57,7 +57,7 @@ class LabelledPixels(Dataset):
 
         Parameters
         ----------
-        source : path
+        labels : path
             Polygons and points (GeoPackage, shapefile, GeoJSON, ...) in any coordinate reference system, or a
             raster of one band in any grid. Lines are refused: give polygons around them.
         field : str, optional
@@ -91,7 +91,7 @@ class LabelledPixels(Dataset):
         if self._labels is not None:
             raise LabelledSceneError(self._labels.name)
         chosen = self._changed()
-        chosen._labels = labels_of(source, LabelChoice(field, layer, nodata), self.scenes)
+        chosen._labels = labels_of(labels, LabelChoice(field, layer, nodata), self.scenes)
         chosen.target = chosen._labels.name
         if per_class is None:
             return chosen
@@ -109,7 +109,7 @@ class LabelledPixels(Dataset):
         size : str or number
             Side of a block, such as "2 km" or "500 m", or a number in units of the map. Blocks have fixed
             places on the map: a pixel is in number floor(x / size) along one axis, and floor(y / size) along
-            the other. In degrees, a distance is that in the middle of the scene.
+            the other. Distances are those of the map; if it is in degrees, those in the middle of the scene.
         share : float, default 0.3
             Share of the rows that is for tests, about: blocks are drawn whole.
         seed : int, default 0

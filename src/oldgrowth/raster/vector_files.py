@@ -17,7 +17,7 @@ import shapely
 from rasterio.crs import CRS
 from shapely.errors import ShapelyError
 
-from ..datasets.files import SourceFile, find_files, seen_now
+from ..datasets.files import SourceFile, find_files, is_url, seen_now
 from ..datasets.labels import type_class
 from ..datasets.map_files import VECTORS
 from ..errors import (
@@ -30,6 +30,7 @@ from ..errors import (
     NoDataError,
     NoLabelsError,
     ParameterError,
+    RemoteRasterError,
 )
 from ..messages.surface import listed
 from .boxes import Box
@@ -60,6 +61,7 @@ class VectorFile:
     crs: CRS
     n_features: int
     box: Box | None  # around all geometries, if it is known
+    encoding: str
     in_order: bool  # whether an index of places gives features in the order of the file
 
     @property
@@ -92,7 +94,8 @@ class VectorFile:
             raise ColumnTypeError(self.field, self.path, labels.type, "target")
         present = _present(labels)
         try:
-            geometries = shapely.from_wkb(wkb.to_numpy(zero_copy_only=False)[present])
+            with np.errstate(invalid="ignore"):  # of coordinates that are no numbers
+                geometries = shapely.from_wkb(wkb.to_numpy(zero_copy_only=False)[present])
         except NotImplementedError as error:
             raise GeometryTypeError(self.path, ["curve"]) from error
         except ShapelyError as error:
@@ -149,18 +152,19 @@ def open_vectors(path: Any, layer: str | None, field: str | None) -> VectorFile:
         CRS.from_user_input(info["crs"]),
         int(info["features"]),
         None if bounds is None or not np.isfinite(bounds).all() else Box(*map(float, bounds)),
+        info["encoding"] or "utf-8",
         info["driver"] != "GPKG",
     )
 
 
 def files_of(path: Any) -> tuple[SourceFile, ...]:
     """A vector file, and those beside it that belong to it."""
+    if is_url(str(path)) and not str(path).startswith("file://"):
+        raise RemoteRasterError(str(path))
     found = find_files(path, EXTENSIONS)
     if len(found) > 1:
         raise ParameterError("labels", str(path), f"one file; {found[0].path} and {found[1].path} match")
     file = found[0]
-    if file.system is not None:
-        raise ParameterError("labels", str(path), "a file on this machine: copy it first")
     stem, extension = os.path.splitext(file.path)
     beside = [stem + other for other in _SHAPEFILE] if extension.lower() == ".shp" else [f"{file.path}-wal"]
     upper = [name for name in (stem + other.upper() for other in _SHAPEFILE) if extension == ".SHP"]
@@ -195,7 +199,12 @@ def watched(files: tuple[SourceFile, ...]) -> Iterator[None]:
     for file in files[1:]:
         file.check_unchanged()
     with files[0].watched(KIND):
-        yield
+        files[0].open().close()  # errors of the operating system
+        try:
+            yield
+        except ogr().errors.DataSourceError as error:
+            files[0].check_unchanged()
+            raise DamagedFileError(files[0].path, KIND, str(error).partition(".; It might")[0]) from error
     for file in files[1:]:
         file.check_unchanged()
 

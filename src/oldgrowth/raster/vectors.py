@@ -12,7 +12,8 @@ import pyarrow as pa
 from rasterio.crs import CRS
 
 from ..datasets.labels import CodedLabels, Labels, objects, type_class
-from ..errors import GeometryTypeError, NoLabelsError, TransformError
+from ..errors import ColumnTypeError, DamagedFileError, GeometryTypeError, NoLabelsError, TransformError
+from ..messages.text import counted
 from ..system.memory import release_memory
 from .boxes import Box
 from .coordinates import transformed
@@ -21,7 +22,7 @@ from .label_windows import WindowedLabels
 from .layers import Layers
 from .shapes import VERTEX_BYTES, VERTICES, Shapes, burn, joined, shapes_of, to_pixels
 from .strips import Strip, StripLabels
-from .vector_files import VectorFile, open_vectors
+from .vector_files import KIND, VectorFile, open_vectors
 
 _MARGIN = 0.1  # of a scene, by which the area that is searched for geometries is larger
 
@@ -58,7 +59,7 @@ class VectorLabels(WindowedLabels):
         if not any(len(shapes) for shapes in self._shapes):
             raise NoLabelsError(self._source.path, self._elsewhere())
         labels = pa.chunked_array([part for _, parts in placed for part in parts]).combine_chunks()
-        self._values, codes = _coded(labels)
+        self._values, codes = _coded(labels, self._source)
         self._dtype = np.min_scalar_type(len(self._values))
         edges = np.cumsum([sum(map(len, parts)) for _, parts in placed])[:-1]
         of_scenes = np.split((codes + 1).astype(self._dtype), edges)
@@ -81,7 +82,7 @@ class VectorLabels(WindowedLabels):
     def reading_bytes(self) -> int:
         """A window, of which GDAL has two copies, and what GDAL is given at a time. Geometries are in memory
         from the start."""
-        vertices = max(VERTICES, *(shapes.most_vertices for shapes in self._shapes))
+        vertices = max(min(len(one.vertices), max(VERTICES, one.most_vertices)) for one in self._shapes)
         return 3 * self._window_pixels * self._dtype.itemsize + vertices * VERTEX_BYTES
 
     def fingerprint(self) -> dict[str, Any]:
@@ -97,10 +98,11 @@ class VectorLabels(WindowedLabels):
 
     def _elsewhere(self) -> str:
         source = self._source
-        where = "" if source.box is None else f" are within {source.box}, {source.crs}, and"
         scenes = "; ".join(_extent(scene, source.crs) for scene in self.scenes[:3])
-        more = f"; and {len(self.scenes) - 3} more" if len(self.scenes) > 3 else ""
-        return f"its {source.n_features:,} features{where} none with a label is within {scenes}{more}"
+        more = f" and {len(self.scenes) - 3} more scenes" if len(self.scenes) > 3 else ""
+        where = "no coordinates" if source.box is None else f"{source.box}, {source.crs}"
+        have = counted(source.n_features, "feature")
+        return f"of its {have} ({where}), none with a label is in {scenes}{more}"
 
 
 def _extent(scene: Layers, crs: CRS) -> str:
@@ -142,6 +144,8 @@ def _touching(
     somewhere = np.logical_or.reduceat(finite, shapes.starts[:-1])
     if (broken := np.flatnonzero(~known & somewhere)).size:
         number = int(numbers[shapes.owners[broken[0]] - first])
+        if source.crs == grid.crs:
+            raise DamagedFileError(source.path, KIND, f"feature {number} has coordinates that are no numbers")
         raise TransformError(
             source.path, source.crs, grid.crs, f"feature {number} has vertices that have no place in it"
         )
@@ -150,14 +154,24 @@ def _touching(
     return shapes.taken(np.flatnonzero(known & inside))
 
 
-def _coded(labels: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+def _coded(labels: pa.Array, source: VectorFile) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     """The different labels in their order, and the code of each."""
     encoded = labels.dictionary_encode()
     if type_class(labels.type) == "text":
-        values = objects(encoded.dictionary.to_pylist())
+        values = objects([_text(one, source) for one in encoded.dictionary.cast(pa.binary()).to_pylist()])
     else:
         values = encoded.dictionary.to_numpy(zero_copy_only=False)
     order = np.argsort(values, kind="stable")
     codes = np.empty(len(order), dtype=np.int64)
     codes[order] = np.arange(len(order))
     return values[order], codes[encoded.indices.to_numpy(zero_copy_only=False)]
+
+
+def _text(label: bytes, source: VectorFile) -> str:
+    """A label as text; in the encoding of the file, if GDAL did not convert it."""
+    for encoding in ("utf-8", source.encoding):
+        try:
+            return label.decode(encoding)
+        except (UnicodeDecodeError, LookupError):
+            continue
+    raise ColumnTypeError(source.field, source.path, "string with text that is not UTF-8", "target")
