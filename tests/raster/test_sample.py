@@ -91,8 +91,8 @@ def test_strips_do_not_show_and_seeds_do(tmp_path, monkeypatch):
         return shapely.get_coordinates(points).tolist(), fields["map_value"].tolist()
 
     one = drawn("one.gpkg")
-    monkeypatch.setattr(class_map, "_STRIP_PIXELS", 1)
-    monkeypatch.setattr(class_map, "_MOST_PIXELS", 1)
+    for name in ("_READ_PIXELS", "_MOST_PIXELS", "_STRIP_PIXELS"):
+        monkeypatch.setattr(class_map, name, 1)
     assert drawn("same.gpkg") == one and drawn("other.gpkg", seed=1) != one
 
 

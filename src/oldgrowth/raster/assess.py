@@ -122,11 +122,11 @@ def _places(source: ClassMap, file: SourceFile, drawn: Points) -> npt.NDArray[np
 def _looked_up(source: ClassMap, places: npt.NDArray[np.int64]) -> tuple[list[int | None], dict[int, int]]:
     """The value of each of these pixels, None without a class; and the pixels of each class."""
     values: list[int | None] = [None] * len(places)
-    counts: dict[int, int] = {}
+    counts: Counter[int] = Counter()
     order = np.argsort(places)
     ordered = places[order]
     for strip in source.strips():
-        source.add(counts, strip)
+        source.add(counts, strip.counts())
         begin = strip.first * source.grid.width
         first, last = np.searchsorted(ordered, [begin, begin + strip.values.size])
         for i in order[first:last].tolist():

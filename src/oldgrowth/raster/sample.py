@@ -136,10 +136,11 @@ def _pixels_of_ranks(
     seen = [0] * len(strata)
     numbers = {stratum.value: i for i, stratum in enumerate(strata)}
     for strip in source.strips():
-        for value, places in strip.by_class():
+        for value, count in strip.counts().items():
             i = numbers[value]
-            first, last = np.searchsorted(ranks[i], [seen[i], seen[i] + len(places)])
-            chosen = places[ranks[i][first:last] - seen[i]]
-            found[i].append(chosen.astype(np.int64) + strip.first * source.grid.width)
-            seen[i] += len(places)
+            first, last = np.searchsorted(ranks[i], [seen[i], seen[i] + count])
+            if last > first:
+                chosen = strip.places(value)[ranks[i][first:last] - seen[i]]
+                found[i].append(chosen.astype(np.int64) + strip.first * source.grid.width)
+            seen[i] += count
     return [np.concatenate(parts) for parts in found]
