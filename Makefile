@@ -9,7 +9,7 @@ BUILD := -Cbuild-dir='build/{wheel_tag}'
 CPP := $(shell find cpp -name '*.cpp' -o -name '*.hpp')
 SOURCES := $(shell find cpp src -type f -not -name '*.pyc') CMakeLists.txt pyproject.toml
 
-.PHONY: demo test test-all test-cpp test-python test-slow test-asan fuzz torture torture-memory bench bench-scale sweep experiments experiments-quick lint format clean
+.PHONY: demo test test-all test-cpp test-python test-slow test-asan fuzz torture torture-memory bench bench-scale bench-raster sweep experiments experiments-quick lint format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/oldgrowth demo
@@ -61,6 +61,9 @@ bench: $(VENV)/.installed-bench
 
 bench-scale: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/scale.py $(SCALE)
+
+bench-raster: $(VENV)/.installed-bench
+	$(BIN)/python benchmarks/rasters.py $(RASTERS)
 
 sweep: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/sweep.py $(if $(DATA),--data $(DATA))

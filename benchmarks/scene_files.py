@@ -48,3 +48,13 @@ def write_scene(directory: Path, lines: int, seed: int = 0, width: int = WIDTH) 
                 files[-1].write(labels.reshape(n, width) + 1, 1, window=window)
         done.touch()
     return [str(band) for band in bands], str(directory / _LABELS)
+
+
+def first_labels(labels: str, lines: int) -> str:
+    """A file with the labels of the first lines, and none beyond them."""
+    path = Path(labels).with_name(f"first-{lines}-labels.tif")
+    with rasterio.open(labels) as source, rasterio.open(path, "w", **source.profile) as file:
+        values = source.read(1)
+        values[lines:] = 0
+        file.write(values, 1)
+    return str(path)
