@@ -57,6 +57,11 @@ class Together:
         """Lines to read at a time: those of a row of blocks, or a share of them."""
         return max(1, int(self.bands[0].block_lines * share))
 
+    def kept_lines(self, share: float, lines: int) -> int:
+        """Lines in memory, if so many of the scene are needed: those kept, and a copy of some of them."""
+        height, needed = self.bands[0].grid.height, lines // self.bands[0].ratio + 2
+        return min(height, self.step(share) + needed) + min(height, needed)
+
     def read_into(self, raster: Any, others: Sequence[SourceFile]) -> Callable[[int, Any], None]:
         indexes = [band.index for band in self.bands]
 
@@ -121,12 +126,9 @@ class Layers:
         """Memory for reading so many lines at a time, beside their values."""
         groups = self.groups
         share = _share(groups)
-        kept = sum(
-            (group.step(share) + 2 * (lines // group.bands[0].ratio + 2)) * group.line_bytes
-            for group in groups
-        )
+        kept = sum(group.kept_lines(share, lines) * group.line_bytes for group in groups)
         files = {group.file.path: 2 * group.bands[0].block_bytes + _FILE_BYTES for group in groups}
-        raw = max(4 * max(4, band.dtype.itemsize) for group in groups for band in group.bands)
+        raw = max(band.working_bytes for group in groups for band in group.bands)
         expressions = 4 * len({name for expression in self.extra for name in expression.names})
         return CACHE_BYTES + kept + sum(files.values()) + lines * self.grid.width * (raw + expressions)
 

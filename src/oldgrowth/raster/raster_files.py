@@ -56,6 +56,13 @@ class Band:
         """Whether its values are bytes, as they are."""
         return self.dtype == np.uint8 and (self.scale, self.offset) == (1.0, 0.0)
 
+    @property
+    def working_bytes(self) -> int:
+        """Memory for each pixel while its values are taken from the file."""
+        repeated = 2 * self.dtype.itemsize if self.ratio > 1 else 0
+        scaled = 16 if (self.scale, self.offset) != (1.0, 0.0) else 0
+        return repeated + scaled + 6
+
     def with_nodata(self, value: float) -> Band:
         return replace(self, nodata=possible(value, self.dtype))
 

@@ -26,7 +26,7 @@ from .recipe import check_recipe, recipe_of
 from .strips import Strip
 
 # Of a strip, which is made into rows at a time, about.
-STRIP_PIXELS, STRIP_BYTES = 1 << 17, 1 << 24
+STRIP_PIXELS, STRIP_BYTES = 1 << 17, 1 << 23
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Scene(LabelledPixels):
             width = layers.grid.width + 2 * half
             values = (lines + 2 * half) * (layers.value_bytes + 4 * len(layers.names) * layers.are_bytes)
             patches = lines * self.patch * max(layers.value_bytes, 4 * len(layers.names))
-            most = max(most, layers.reading_bytes(lines + 2 * half) + width * (values + patches + 64 * lines))
+            most = max(most, layers.reading_bytes(lines + 2 * half) + width * (values + patches + 48 * lines))
         return most + (0 if self._labels is None else self._labels.reading_bytes)
 
     # The image that rows are gathered from.
