@@ -58,8 +58,9 @@ def virtual(path, bands, sources=None, size=(9, 12)):
     return path
 
 
-def test_a_file_for_each_band_in_a_directory_a_glob_or_a_list(tmp_path):
+def test_a_file_for_each_band_in_a_directory_a_glob_or_a_list(tmp_path, recwarn):
     files = write_files(tmp_path / "scene")
+    (tmp_path / "scene" / "LC08_x_MTL.txt").write_text("metadata")
     for source in (
         tmp_path / "scene",
         f"{tmp_path}/scene/LC08_*_B*.TIF",
@@ -74,6 +75,7 @@ def test_a_file_for_each_band_in_a_directory_a_glob_or_a_list(tmp_path):
     chosen = raster.open_scene(tmp_path / "scene", bands=["B11", "B1*"])
     assert chosen.feature_names == ("B11", "B10")
     np.testing.assert_array_equal(rows_of(chosen), all_rows(BANDS[[2, 1]]))
+    assert not recwarn.list
 
 
 def test_a_vrt_of_files_and_of_vrts(tmp_path):

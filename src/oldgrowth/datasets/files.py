@@ -101,15 +101,17 @@ def stamp_of(path: str, system: Any) -> tuple[int, int | str]:
     return int(info["size"]), ""
 
 
-def find_files(source: str | Path | Sequence[str | Path], extensions: Sequence[str]) -> list[SourceFile]:
+def find_files(
+    source: str | Path | Sequence[str | Path], extensions: Sequence[str], tell: bool = True
+) -> list[SourceFile]:
     """Find the files of a path, directory, glob, URL or list; in directories and globs, sorted by path.
 
     In a directory, names that start with a dot or an underscore and names without one of the extensions
-    are skipped, with a warning if they may be data.
+    are skipped, with a warning if they may be data and `tell` is set.
     """
     if isinstance(source, (str, Path)):
-        return _find(str(source), extensions)
-    files = [file for path in source for file in _find(str(path), extensions)]
+        return _find(str(source), extensions, tell)
+    files = [file for path in source for file in _find(str(path), extensions, tell)]
     if not files:
         raise NoDataError("The list of files", "it is empty")
     folders = [os.path.dirname(file.path) for file in files]
@@ -121,7 +123,7 @@ def is_url(path: str) -> bool:
     return "://" in path
 
 
-def _find(path: str, extensions: Sequence[str]) -> list[SourceFile]:
+def _find(path: str, extensions: Sequence[str], tell: bool) -> list[SourceFile]:
     if path.startswith("file://"):
         path = unquote(path.removeprefix("file://"))
     system = None
@@ -132,19 +134,19 @@ def _find(path: str, extensions: Sequence[str]) -> list[SourceFile]:
     if system is not None:
         root, found = _find_remote(path, system, extensions)
     else:
-        root, found = _find_local(path, extensions)
+        root, found = _find_local(path, extensions, tell)
     if not found:
         raise NoDataError(repr(path), "no file matches")
     return [_with_partition(seen_now(name, system), name[len(root) :]) for name in sorted(found)]
 
 
-def _find_local(path: str, extensions: Sequence[str]) -> tuple[str, list[str]]:
+def _find_local(path: str, extensions: Sequence[str], tell: bool) -> tuple[str, list[str]]:
     """The root directory of a path, and the files below it."""
     if os.path.isdir(path):
         root = path.rstrip("/") or "/"
         chosen = Chosen(root, extensions)
         found = walk(root, chosen)
-        if found:
+        if found and tell:
             chosen.say()
         return root, found
     if os.path.lexists(path):

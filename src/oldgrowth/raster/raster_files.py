@@ -76,12 +76,12 @@ def possible(value: float | None, dtype: np.dtype[Any]) -> float | None:
 
 
 def find_rasters(source: Any) -> list[SourceFile]:
-    """The files of a path, directory, glob or list."""
+    """The files of a path, directory, glob or list. Directories of scenes have many other files."""
     for one in [source] if isinstance(source, str | os.PathLike) else source:
         text = str(one)
         if (is_url(text) and not text.startswith("file://")) or text.startswith("/vsi"):
             raise RemoteRasterError(text)
-    return find_files(source, EXTENSIONS)
+    return find_files(source, EXTENSIONS, tell=False)
 
 
 @contextmanager
