@@ -9,13 +9,14 @@ import pyogrio
 import pytest
 import rasterio
 import shapely
-from rasters import TRANSFORM, UTM, smooth_scene, write_raster
 from wrong_commands import WRONG
 
 import oldgrowth
 from cli_files import as_json, done, failed
 from oldgrowth import raster
 from oldgrowth.cli.main import run
+from oldgrowth.raster.raw_map import RawMap
+from rasters import TRANSFORM, UTM, smooth_scene, write_raster
 
 BANDS = ("B2", "B3", "B4")
 FIT = ("--trees", "4", "--seed", "0", "-q")
@@ -306,3 +307,22 @@ def test_labels_of_rasters_and_a_cap_per_class(place, tmp_path, capsys):
     assert "--layer must be one of the layers" in failed(capsys, 2, *target)
     done(*target, "--layer", "two")
     assert oldgrowth.load(tmp_path / "g.og").classes_.tolist() == ["two"]
+
+
+def test_an_interrupted_map_goes_on(place, tmp_path, capsys, monkeypatch):
+    """The command tells where its work is kept, and goes on from there."""
+    command = ["predict", f"{place}/forest.og", f"{place}/scenes/new", "-q", "-o"]
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RawMap, "finish", interrupted)
+        assert run([*command, f"{tmp_path}/map.tif"]) == 130
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "oldgrowth: interrupted." and said[1].endswith("Write the same map again to go on.")
+    assert f"{tmp_path}/.map.tif.unfinished" in said[1] and not (tmp_path / "map.tif").exists()
+    done(*command, tmp_path / "map.tif")
+    done(*command, tmp_path / "same.tif")
+    assert (tmp_path / "map.tif").read_bytes() == (tmp_path / "same.tif").read_bytes()
+    assert not list(tmp_path.glob(".*"))

@@ -354,7 +354,7 @@ def _run(arguments: Sequence[str] | None, state: State) -> int:
         ended = isinstance(abort.__context__, Terminated)
         _say(f"{f'ended by {abort.__context__}' if ended else 'interrupted'}.")
         for note in getattr(abort.__context__, "__notes__", []):
-            if "checkpoint_dir=" in note:  # how to resume, which a quiet fit has not said
+            if "checkpoint_dir=" in note or "is kept in" in note:  # how to resume
                 _say(in_options(note))
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - every failure ends in a sentence

@@ -374,7 +374,7 @@ def _told_how_to_resume(outputs: Outputs) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, StoppedByCallback) as stop:
         told = stop.raised if isinstance(stop, StoppedByCallback) else stop
-        way = f"what is done is kept in {outputs.directory}; the same call goes on from there."
+        way = f"what is done is kept in {outputs.directory}. Write the same map again to go on."
         told.add_note(f"The map was interrupted: {way}")
         raise
 
