@@ -319,7 +319,7 @@ def test_an_interrupted_map_goes_on(place, tmp_path, capsys, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(RawMap, "finish", interrupted)
         assert run([*command, f"{tmp_path}/map.tif"]) == 130
-    said = capsys.readouterr().err.splitlines()
+    said = capsys.readouterr().err.strip().splitlines()
     assert said[0] == "oldgrowth: interrupted." and said[1].endswith("Write the same map again to go on.")
     assert f"{tmp_path}/.map.tif.unfinished" in said[1] and not (tmp_path / "map.tif").exists()
     done(*command, tmp_path / "map.tif")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from rasters import smooth_scene, write_raster
 
 MEASURE = """
