@@ -7,6 +7,7 @@ import pytest
 import rasterio
 from affine import Affine
 from rasterio.enums import ColorInterp
+from rasters import TRANSFORM, smooth_scene, write_raster
 
 from oldgrowth import raster
 from oldgrowth.errors import (
@@ -21,7 +22,6 @@ from oldgrowth.errors import (
     RemoteRasterError,
     UnreadableFileError,
 )
-from rasters import TRANSFORM, smooth_scene, write_raster
 
 BANDS = smooth_scene(3, 12, 9)
 

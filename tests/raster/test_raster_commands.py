@@ -9,6 +9,7 @@ import pyogrio
 import pytest
 import rasterio
 import shapely
+from rasters import TRANSFORM, UTM, smooth_scene, write_raster
 from wrong_commands import WRONG
 
 import oldgrowth
@@ -16,7 +17,6 @@ from cli_files import as_json, done, failed
 from oldgrowth import raster
 from oldgrowth.cli.main import run
 from oldgrowth.raster.raw_map import RawMap
-from rasters import TRANSFORM, UTM, smooth_scene, write_raster
 
 BANDS = ("B2", "B3", "B4")
 FIT = ("--trees", "4", "--seed", "0", "-q")

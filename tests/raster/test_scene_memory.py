@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from rasters import smooth_scene, write_raster
 
 MEASURE = """
