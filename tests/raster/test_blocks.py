@@ -5,7 +5,6 @@ import pytest
 import sklearn
 from affine import Affine
 from rasterio import warp
-from rasters import TRANSFORM, smooth_scene, write_raster
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier as SklearnForest
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -14,6 +13,7 @@ from vectors import labels_of
 from oldgrowth import RandomForestClassifier, raster
 from oldgrowth.errors import DataError, MemoryLimitError, ParameterError
 from oldgrowth.raster import scene as scene_module
+from rasters import TRANSFORM, smooth_scene, write_raster
 
 SHAPE = (60, 70)
 
@@ -242,6 +242,8 @@ def test_folds_that_are_refused(tmp_path):
         raster.BlockKFold(data, 300, n_splits=1)
     with pytest.raises(ParameterError, match="data must be a scene"):
         raster.BlockKFold(x, 300)
+    with pytest.raises(DataError, match=r"use X, y = data\.arrays\(\) if they fit memory"):
+        cross_val_score(RandomForestClassifier(4), data, cv=3)
     with pytest.raises(MemoryLimitError, match="Or fit the forest on the scene itself"):
         data.arrays(memory_limit=1000)
     with pytest.raises(ParameterError, match="data must be a scene with labels"):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..checks import is_real, whole
 from ..datasets.base import Dataset
-from ..errors import LabelledSceneError, ParameterError
+from ..errors import DataError, LabelledSceneError, ParameterError
 from .arrays import in_arrays
 from .block_filter import BlockFilter
 from .blocks import BlockGrid, check_several, drawn_blocks, rows_by_block
@@ -157,6 +157,13 @@ class LabelledPixels(Dataset):
         >>> cross_val_score(RandomForestClassifier(24), X, y, cv=folds)  # doctest: +SKIP
         """
         return in_arrays(self, memory_limit)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        raise DataError(
+            "A scene is read in batches and cannot be converted to an array, as scikit-learn's tools require "
+            "(GridSearchCV, cross_val_score, pipelines): use X, y = data.arrays() if they fit memory, with "
+            "cv=raster.BlockKFold(data, size); or split_blocks, fit and score."
+        )
 
     def rows(self) -> Iterator[StripRows]:
         """Which pixels are rows, strip by strip."""
