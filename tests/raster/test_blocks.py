@@ -5,6 +5,7 @@ import pytest
 import sklearn
 from affine import Affine
 from rasterio import warp
+from rasters import TRANSFORM, smooth_scene, write_raster
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier as SklearnForest
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -13,7 +14,6 @@ from vectors import labels_of
 from oldgrowth import RandomForestClassifier, raster
 from oldgrowth.errors import DataError, MemoryLimitError, ParameterError
 from oldgrowth.raster import scene as scene_module
-from rasters import TRANSFORM, smooth_scene, write_raster
 
 SHAPE = (60, 70)
 

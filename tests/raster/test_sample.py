@@ -6,6 +6,7 @@ import pytest
 import rasterio
 import shapely
 from affine import Affine
+from rasters import TRANSFORM, UTM, write_raster
 
 from oldgrowth.errors import (
     DamagedFileError,
@@ -23,7 +24,6 @@ from oldgrowth.errors import (
 from oldgrowth.messages.warnings import SampleWarning
 from oldgrowth.raster import area_adjusted, assess_map, class_map, sample_map
 from oldgrowth.raster.allocation import allocate
-from rasters import TRANSFORM, UTM, write_raster
 
 NAMES = {1: "wood", 2: "grass", 7: "water"}
 
