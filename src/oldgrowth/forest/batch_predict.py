@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -25,6 +27,7 @@ from ..messages.text import counted
 from ..messages.warnings import FeatureNamesWarning
 from ..rows.read_ahead import read_ahead
 from ..system.memory import READING_BYTES, memory_limit_of, resident_memory
+from ..system.threads import workers
 from .forest import Forest
 
 # The default batch has enough rows for one pass of each thread through the forest. A forest that does not fit
@@ -165,9 +168,28 @@ class BatchPredictor:
             yield batch, self.kernel(batch.x, self.plan.n_jobs, None, self.plan.evict)
 
     def of_dataset(self, dataset: Dataset) -> Iterator[tuple[Batch, npt.NDArray[Any]]]:
-        """The batches of a dataset; the next one is read meanwhile."""
-        with closing(read_ahead(dataset.batches(self.plan.rows), depth=1)) as batches:
-            yield from self.of_batches(batches)
+        """The batches of a dataset; the next one is read meanwhile.
+
+        Threads have batches of their own, so that none waits for the others, unless each batch would read all
+        of a forest on disk.
+        """
+        jobs = 1 if self.plan.evict else self.plan.n_jobs
+        rows = -(-self.plan.rows // jobs)
+        with closing(read_ahead(dataset.batches(rows), depth=jobs)) as batches:
+            yield from self.of_batches(batches) if jobs == 1 else self._side_by_side(batches, jobs)
+
+    def _side_by_side(self, batches: Iterable[Batch], jobs: int) -> Iterator[tuple[Batch, npt.NDArray[Any]]]:
+        """Batches in their order, each predicted by one thread."""
+        with workers(jobs) as pool:
+            begun: deque[tuple[Batch, Future[npt.NDArray[Any]]]] = deque()
+            for batch in batches:
+                begun.append((batch, pool.submit(self.kernel, batch.x, 1, None, False)))
+                if len(begun) > jobs:
+                    first, made = begun.popleft()
+                    yield first, made.result()
+            while begun:
+                first, made = begun.popleft()
+                yield first, made.result()
 
 
 def plan_array(forest: Forest, n_rows: int, memory_limit: Any, n_jobs: int, needs: Needs) -> BatchPlan:

@@ -12,6 +12,7 @@ from affine import Affine
 from rasterio.windows import Window
 
 from ..checks import is_real
+from ..datasets.files import SourceFile
 from ..datasets.labels import Labels
 from ..errors import ColumnTypeError, MissingCRSError, ParameterError
 from .boxes import Box
@@ -85,6 +86,7 @@ class RasterLabels(WindowedLabels):
             raise ParameterError("labels", self._file.path, f"a raster of one band; it has {1 + len(more)}")
         self.name, self.files = band.name or "label", band.files
         self._dtype, self._grid = band.dtype, band.grid
+        self.colors = _palette(self._file)
         if self._dtype.kind not in "iuf":
             raise ColumnTypeError(self.name, self._file.path, self._dtype, "target")
 
@@ -180,3 +182,13 @@ def _in_pixels(points: npt.NDArray[np.float64], transform: Affine) -> npt.NDArra
     if transform.b != 0 or transform.d != 0:
         return to_pixels(transform)(points)
     return np.asarray((points - (transform.c, transform.f)) / (transform.a, transform.e))
+
+
+def _palette(file: SourceFile) -> dict[int, str]:
+    """The colours of labels, if the file has a table of them; black is what tables are filled up with."""
+    with opened(file) as raster, reading(file):
+        try:
+            table = raster.colormap(1)
+        except ValueError:  # it has none
+            return {}
+    return {value: f"#{r:02x}{g:02x}{b:02x}" for value, (r, g, b, _) in table.items() if r or g or b}

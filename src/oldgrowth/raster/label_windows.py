@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ class WindowedLabels(ABC):
 
     name: str
     files: tuple[SourceFile, ...]
+    colors: Mapping[int, str] = MappingProxyType({})  # of labels, if the file has them
 
     def __init__(self, scenes: Sequence[Layers]) -> None:
         self.scenes = tuple(scenes)

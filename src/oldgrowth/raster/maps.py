@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +13,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from ..checks import hard_votes, verbosity
-from ..datasets.batches import Span
+from ..checks import verbosity
 from ..errors import MemoryLimitError, ParameterError
 from ..estimators.classifier import Classifier
 from ..estimators.regressor import Regressor
-from ..forest.batch_predict import BatchPlan, BatchPredictor, Needs, columns_for, plan_batches
-from ..forest.predict import predict_means
 from ..messages.log import warn
 from ..messages.warnings import EmptyMapWarning
 from ..planning.planner import jobs_of
-from ..reporting.progress import Callback, Machine, Observers, Progress, StageProgress, StoppedByCallback
-from ..rows.read_ahead import read_ahead
+from ..reporting.progress import Callback, Machine, Observers, Progress, StoppedByCallback
 from ..storage.workspace import Workspace
 from ..system.memory import memory_limit_of, release_memory, resident_memory
 from ..system.resource_limits import check_address_space, clear_about_limits
@@ -42,11 +35,10 @@ from .map_layers import (
     value_layer,
 )
 from .map_outputs import SIDECAR, Outputs
-from .raw_map import RawMap, segment_bytes
+from .map_pixels import MapWork
+from .raw_map import RawMap
 from .remembered import check_scene, colors_of
-from .scene import Scene, ScenePiece
-
-SAVED_EVERY = 5.0  # seconds
+from .scene import Scene
 
 
 @dataclass(frozen=True)
@@ -57,39 +49,6 @@ class WrittenMap:
     predicted: int
     by_class: dict[Any, int] | None  # None for a regression
     seconds: float
-
-
-class _Lines(Scene):
-    """All valid pixels of a scene from a line on; remembers which pixels its rows are."""
-
-    def __init__(self, scene: Scene, first: int) -> None:
-        self.__dict__.update(vars(scene._changed()))
-        self._labels, self._filters, self.target = None, (), None
-        self._first_line, self._is_part, self.first_row = first, True, 0
-        self._read: deque[npt.NDArray[np.int64]] = deque()
-
-    @property
-    def strips(self) -> list[Any]:
-        first = self._first_line
-        return [replace(s, first=max(first, s.first)) for s in super().strips if s.stop > first]
-
-    def _pieces(self, rows: int, span: Span, carry: tuple[str, ...]) -> Iterator[ScenePiece]:
-        width = self.scenes[0].grid.width
-        for strip, piece in zip(self.strips, super()._pieces(rows, span, carry), strict=True):
-            self._read.append((strip.first + piece.lines.astype(np.int64)) * width + piece.pixels)
-            yield piece
-
-    def take(self, rows: int) -> npt.NDArray[np.int64]:
-        """The numbers of the pixels of the next rows."""
-        parts = []
-        while rows:
-            part = self._read.popleft()
-            if len(part) > rows:
-                self._read.appendleft(part[rows:])
-                part = part[:rows]
-            parts.append(part)
-            rows -= len(part)
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 @clear_about_limits
@@ -192,7 +151,7 @@ def write_map(  # noqa: PLR0913 - three files, how they look, and how they are m
     outputs.check(scene, forest, raw_bytes)
     limit = memory_limit_of(getattr(forest, "memory_limit", "auto") if memory_limit is None else memory_limit)
     jobs = jobs_of(forest.n_jobs if n_jobs is None else n_jobs)
-    work = _Work(forest, scene, layers, limit, jobs)
+    work = MapWork(forest, scene, layers, limit, jobs)
     observers = Observers(verbosity(getattr(forest, "verbose", 0) if verbose is None else verbose), callback)
     try:
         with ended_by_signals(), outputs.workspace() as workspace, _told_how_to_resume(outputs):
@@ -237,46 +196,6 @@ class _Wanted:
         return {name: made[name] for name in self.files(forest)}
 
 
-@dataclass(frozen=True)
-class _Work:
-    """What is predicted, for which layers, and with which means."""
-
-    forest: Any
-    scene: Scene
-    layers: dict[str, MapLayer]
-    limit: int
-    n_jobs: int
-
-    @property
-    def size(self) -> tuple[int, int]:
-        return self.scene.scenes[0].grid.width, self.scene.scenes[0].grid.height
-
-    def identity(self, digest: str) -> str:
-        """Of what is resumed: the same forest, scene and layers."""
-        parts = [digest, hard_votes(self.forest), _Lines(self.scene, 0).fingerprint()]
-        parts += [(name, layer.described()) for name, layer in self.layers.items()]
-        return hashlib.sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()
-
-    def lines(self, first: int) -> _Lines:
-        """The rows to predict, from a line on."""
-        names = getattr(self.forest, "feature_names_in_", None)
-        chosen = columns_for(self.scene, self.forest.n_features_in_, names)
-        assert isinstance(chosen, Scene)
-        return _Lines(chosen, first)
-
-    def plan(self, lines: _Lines) -> BatchPlan:
-        result = 8 * self.forest.forest_.n_outputs
-        # Results that wait and that are written, and numbers of pixels.
-        needs = Needs(result, 2 * result + 32, segment_bytes(self.layers))
-        return plan_batches(self.forest.forest_, self.limit, self.n_jobs, needs.with_reading(lines))
-
-    def files(self, digest: str) -> dict[str, MapFile]:
-        legend = {f"CLASS_{v}": name for layer in self.layers.values() for v, name in layer.names}
-        tags = {"OLDGROWTH_MODEL": digest} | legend
-        grid = self.scene.scenes[0].grid
-        return {name: MapFile(layer, grid, tags) for name, layer in self.layers.items()}
-
-
 def _check(forest: Any, scene: Any) -> None:
     if isinstance(forest, Classifier | Regressor):
         check_is_fitted(forest, "forest_")
@@ -289,21 +208,21 @@ def _check(forest: Any, scene: Any) -> None:
     check_scene(forest, scene)
 
 
-def _made(work: _Work, outputs: Outputs, workspace: Workspace, observers: Observers) -> npt.NDArray[np.int64]:
+def _made(
+    work: MapWork, outputs: Outputs, workspace: Workspace, observers: Observers
+) -> npt.NDArray[np.int64]:
     """Predict what is not done yet, make files of it and publish them. Returns pixels by class value."""
     digest = work.forest.forest_.digest()
-    files = work.files(digest)
+    files = _files(work, digest)
     check_address_space(work.n_jobs)
-    _check_copying(work, files)
+    _check_memory(work, files)
     raw = RawMap(workspace, work.layers, work.size, work.identity(digest))
     progress = Progress(observers, Machine(work.limit, workspace.used))
     pixels = work.size[0] * work.size[1]
     with raw.opened():
         if not raw.is_complete:
-            lines = work.lines(raw.lines)
-            plan = work.plan(lines)
             with progress.stage("predict", pixels, None, "pixel") as stage:
-                _predict(BatchPredictor(_kernel(work.forest), plan), lines, raw, stage)
+                work.predict(raw, stage)
     release_memory()
     with progress.stage("write", pixels * len(files), None, "pixel") as stage:
         counts = None
@@ -318,35 +237,22 @@ def _made(work: _Work, outputs: Outputs, workspace: Workspace, observers: Observ
     return counts
 
 
-def _kernel(forest: Any) -> Any:
-    return partial(predict_means, forest.forest_, hard_votes(forest))
+def _files(work: MapWork, digest: str) -> dict[str, MapFile]:
+    legend = {f"CLASS_{v}": name for layer in work.layers.values() for v, name in layer.names}
+    tags, grid = {"OLDGROWTH_MODEL": digest} | legend, work.scene.scenes[0].grid
+    return {name: MapFile(layer, grid, tags) for name, layer in work.layers.items()}
 
 
-def _predict(predictor: BatchPredictor, lines: _Lines, raw: RawMap, stage: StageProgress) -> None:
-    """Append the pixels of all lines that are not done yet.
-
-    Batches are read, predicted and written at the same time.
-    """
-    stage.skip(raw.pixels)
-    saved = time.monotonic()
-    predicted = ((batch.rows, means) for batch, means in predictor.of_dataset(lines))
-    with closing(read_ahead(predicted, depth=1)) as results:
-        for rows, means in results:
-            before = raw.pixels
-            raw.put(lines.take(rows), means)
-            stage.advance(raw.pixels - before)
-            if time.monotonic() - saved > SAVED_EVERY:
-                raw.save()
-                saved = time.monotonic()
-    stage.advance(stage.total - raw.pixels if stage.total is not None else 0)
-    raw.finish()
-
-
-def _check_copying(work: _Work, files: Mapping[str, MapFile]) -> None:
-    """Refuse a limit under which a map could be predicted, but not written."""
-    least = resident_memory() + LEAST_CACHE + max(file.copying_bytes for file in files.values())
-    if work.limit < least:
-        raise MemoryLimitError(work.limit, int(1.02 * least), "")
+def _check_memory(work: MapWork, files: Mapping[str, MapFile]) -> None:
+    """Refuse a limit that is too low to predict a map, or to write it, with one that is enough for both."""
+    copying = resident_memory() + LEAST_CACHE + max(file.copying_bytes for file in files.values())
+    least = int(1.02 * copying) if work.limit < copying else 0
+    try:
+        work.plan(work.lines(0))
+    except MemoryLimitError as error:
+        least = max(least, error.least)
+    if least:
+        raise MemoryLimitError(work.limit, least, "")
 
 
 def _cache(limit: int, file: MapFile) -> int:

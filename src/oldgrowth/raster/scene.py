@@ -239,7 +239,8 @@ class Scene(LabelledPixels):
 
     @property
     def recipe(self) -> dict[str, Any]:
-        return recipe_of(self.scenes[0], self.patch)
+        colors = {} if self._labels is None else dict(self._labels.colors)
+        return recipe_of(self.scenes[0], self.patch) | {"colors": colors}
 
     def made_by(self, recipe: dict[str, Any] | None) -> Scene:
         for layers in self.scenes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -45,6 +46,7 @@ class LabelSource(Protocol):
     """Where labels of pixels come from."""
 
     name: str
+    colors: Mapping[int, str]  # of labels, if the file has them
 
     @property
     def reading_bytes(self) -> int:

@@ -1,0 +1,161 @@
+"""Files of maps: refused before anything is written, complete or not there, without files of earlier maps."""
+
+import errno
+import os
+import resource
+import threading
+
+import numpy as np
+import pytest
+import rasterio
+from rasters import smooth_scene, write_raster
+
+import oldgrowth
+from oldgrowth import RandomForestClassifier, raster
+from oldgrowth.errors import (
+    MapInUseError,
+    MapTooLargeError,
+    OutputError,
+    ParameterError,
+    SameFileError,
+    UnfinishedMapError,
+    UnwritableFileError,
+)
+from oldgrowth.raster import map_outputs
+from oldgrowth.system.limits import DiskSpace
+
+
+@pytest.fixture
+def made(tmp_path):
+    """A forest and a scene of two files, of which one is a VRT of a third."""
+    bands = smooth_scene(2, 40, 50)
+    folder = tmp_path / "scene"
+    folder.mkdir()
+    for i, band in enumerate(bands, start=1):
+        write_raster(folder / f"x_B{i}.tif", band[None])
+    labels = write_raster(tmp_path / "labels.tif", (bands[:1] > 128).astype(np.uint8) + 1)
+    scene = raster.open_scene(folder)
+    forest = RandomForestClassifier(4, random_state=0).fit(scene.with_labels(labels))
+    forest.save(tmp_path / "forest.og")
+    return oldgrowth.load(tmp_path / "forest.og"), scene, tmp_path
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_files_that_are_read_or_written_twice_are_refused(made):
+    forest, scene, folder = made
+    band, before = folder / "scene" / "x_B2.tif", contents(folder)
+    (folder / "link.tif").symlink_to(band)
+    os.link(band, folder / "hard.tif")
+    before |= contents(folder)
+    good = folder / "map.tif"
+    cases = [
+        (good, {"probabilities": folder / "scene" / ".." / "map.tif"}, "also the file of the probabilities"),
+        (good, {"probabilities": folder / "p.tif", "confidence": folder / "p.tif"}, "of the confidence"),
+        (band, {}, "path.* is one of the files of the scene"),
+        (folder / "link.tif", {}, "one of the files of the scene"),
+        (folder / "hard.tif", {}, "one of the files of the scene"),
+        (good, {"confidence": band}, "confidence.* is one of the files of the scene"),
+        (folder / "forest.og", {}, "the file of the forest"),
+    ]
+    for path, options, what in cases:
+        with pytest.raises(SameFileError, match=what):
+            raster.write_map(forest, scene, path, **options)
+    assert contents(folder) == before
+
+
+def test_what_is_not_a_regular_file_is_refused(made):
+    forest, scene, folder = made
+    os.mkfifo(folder / "pipe.tif")
+    with pytest.raises(OutputError, match="a pipe"):
+        raster.write_map(forest, scene, folder / "map.tif", confidence=folder / "pipe.tif")
+    with pytest.raises(ParameterError, match="the path of a file, not of a directory"):
+        raster.write_map(forest, scene, folder)
+    assert not list(folder.glob("*map*"))
+
+
+def test_directories_must_exist_and_be_writable(made, monkeypatch):
+    forest, scene, folder = made
+    with pytest.raises(UnwritableFileError, match=r"the directory .*nowhere does not exist"):
+        raster.write_map(forest, scene, folder / "map.tif", confidence=folder / "nowhere" / "c.tif")
+    with pytest.raises(UnwritableFileError, match="Not a directory"):
+        raster.write_map(forest, scene, folder / "labels.tif" / "map.tif")
+    monkeypatch.setattr(map_outputs.os, "access", lambda *_: False)  # as for anyone but root
+    with pytest.raises(UnwritableFileError, match="Permission denied"):
+        raster.write_map(forest, scene, folder / "map.tif")
+    assert not list(folder.glob("*map*")) and not (folder / "nowhere").exists()
+
+
+def test_a_map_replaces_a_file_with_what_belonged_to_it(made):
+    forest, scene, folder = made
+    path = folder / "map.tif"
+    raster.write_map(forest, scene, path)
+    expected = contents(folder)
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    for suffix in (".aux.xml", ".ovr", ".msk"):
+        (folder / f"map.tif{suffix}").write_bytes(b"of the old one")
+    raster.write_map(forest, scene, path)
+    assert contents(folder) == expected
+    assert path.stat().st_mode & 0o777 == 0o640
+    (folder / "there").mkdir()
+    (folder / "there" / "target.tif").write_bytes(b"old")
+    (folder / "named.tif").symlink_to(folder / "there" / "target.tif")
+    raster.write_map(forest, scene, folder / "named.tif")
+    assert (folder / "named.tif").is_symlink()
+    assert (folder / "there" / "target.tif").read_bytes() == expected[path]
+
+
+def test_long_names(made):
+    forest, scene, folder = made
+    path = folder / ("m" * 240 + ".tif")
+    raster.write_map(forest, scene, path)
+    with rasterio.open(path) as file:
+        assert file.shape == (40, 50)
+
+
+def test_only_one_process_writes_a_map(made):
+    forest, scene, folder = made
+    refused = []
+
+    def again(_):
+        if not refused:
+            with pytest.raises(MapInUseError, match=r"map\.tif is being written by another process") as error:
+                raster.write_map(forest, scene, folder / "map.tif")
+            refused.append(error)
+
+    raster.write_map(forest, scene, folder / "map.tif", callback=again)
+    assert refused and (folder / "map.tif").exists()
+
+
+def test_a_disk_that_is_too_small_is_refused_at_once(made, monkeypatch):
+    forest, scene, folder = made
+    monkeypatch.setattr(map_outputs, "disk_space", lambda _: DiskSpace(10**9, 1000))
+    before = contents(folder)
+    with pytest.raises(MapTooLargeError, match=r"needs 2 kB of disk .* 1 kB are free"):
+        raster.write_map(forest, scene, folder / "map.tif")
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("most", [100, 2500])  # of the raw file, and of its copy
+def test_a_full_disk_is_a_clear_error_and_the_map_is_resumed(made, most):
+    forest, scene, folder = made
+    path = folder / "map.tif"
+    files = {"probabilities": folder / "p.tif"}
+    raster.write_map(forest, scene, path, **files)
+    expected = contents(folder)
+    path.write_bytes(b"old")
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, limit[1]))
+    try:
+        with pytest.raises(UnfinishedMapError, match=r"File too large.*is unchanged.*\.unfinished") as error:
+            raster.write_map(forest, scene, path, **files)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert error.value.errno == errno.EFBIG
+    assert path.read_bytes() == b"old"
+    raster.write_map(forest, scene, path, **files)
+    assert contents(folder) == expected
+    assert threading.active_count() < 20
