@@ -136,7 +136,7 @@ def test_lines_that_are_done_are_not_predicted_again(made, tmp_path, monkeypatch
 
     with pytest.raises(RuntimeError, match="enough") as stopped:
         write(forest, scene_of(folder), tmp_path, callback=stop)
-    assert "the same call goes on from there" in stopped.value.__notes__[-1]
+    assert "Write the same map again to go on" in stopped.value.__notes__[-1]
     seen = []
     with caplog.at_level(logging.INFO, "oldgrowth"):
         write(forest, scene_of(folder), tmp_path, callback=seen.append)
@@ -196,6 +196,6 @@ def test_signals_end_the_work_and_keep_what_is_done(made, tmp_path, number):
     assert done.returncode == -number, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == [".map.tif.unfinished"]
     if number == signal.SIGINT:
-        assert "the same call goes on from there" in done.stderr
+        assert "Write the same map again to go on" in done.stderr
     write(forest, scene_of(folder), tmp_path)
     assert contents(tmp_path) == expected
