@@ -22,6 +22,7 @@ import oldgrowth.planning.execution
 import oldgrowth.storage.disk_store
 import oldgrowth.storage.task_log
 from helpers import make_data
+from raster.rasters import smooth_scene, write_raster
 
 # Top trees on a tenth of the rows they need: buckets come out too large and are split again.
 SPLIT = {"trees_per_top": 4, "bucket_size": 150, "top_sample": 40}
@@ -54,6 +55,10 @@ def write_files(folder: Path) -> None:
     pq.write_table(table, folder / "rows.parquet", row_group_size=700)
     csv.write_csv(table, folder / "rows.csv")
     np.savez(folder / "rows.npz", x=x, y=y, value=value, w=weights)
+    bands, labels = smooth_scene(3, 60, 70), smooth_scene(1, 60, 70, seed=1) // 64
+    bands[:, ::9, ::5] = 0
+    write_raster(folder / "bands.tif", bands, nodata=0)
+    write_raster(folder / "labels.tif", labels, nodata=0)
 
 
 def _arrays(folder: Path) -> dict[str, np.ndarray]:
@@ -115,11 +120,20 @@ def many_top_trees(folder: Path, **params: Any) -> Any:
     return oldgrowth.RandomForestRegressor(40, **options).fit(data)
 
 
+def gathered_pixels(folder: Path, **params: Any) -> Any:
+    """Row numbers on disk, the image in memory; out of bag."""
+    from oldgrowth import raster
+
+    data = raster.open_scene(folder / "bands.tif", patch=3).with_labels(folder / "labels.tif")
+    options = COMMON | SPLIT | {"store": "gather", "oob_score": True} | params
+    return oldgrowth.RandomForestClassifier(10, **options).fit(data)
+
+
 CASES: dict[str, Callable[..., Any]] = {
     case.__name__: case
     for case in (
         labels_in_a_file, weighted_values_in_a_file, labels_in_arrays_in_rounds, values_in_arrays, one_bucket,
-        subsets, weighted_labels_in_csv, many_top_trees,
+        subsets, weighted_labels_in_csv, many_top_trees, gathered_pixels,
     )
 }  # fmt: skip
 
