@@ -50,6 +50,7 @@ torture: $(VENV)/.installed-dev
 	$(BIN)/python tests/torture/power_cut.py --cuts 100
 	$(BIN)/python tests/torture/damage.py --forgeries 300
 	$(BIN)/python tests/torture/faults.py
+	$(BIN)/python tests/torture/labels.py 60
 
 torture-memory: $(VENV)/.installed-dev
 	$(BIN)/python tests/torture/memory_grid.py --named all --cases 100
