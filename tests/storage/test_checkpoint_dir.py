@@ -3,6 +3,7 @@ fits are written or removed."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -20,7 +21,7 @@ from oldgrowth.errors import (
     SpillDirectoryError,
 )
 from oldgrowth.storage import fit_directory, grown_trees, task_log
-from oldgrowth.storage.checkpoint_dir import FILES, persistent_workspace
+from oldgrowth.storage.checkpoint_dir import FILES, clear_checkpoint, persistent_workspace
 
 # Names that fits of any version have used, and some that none has.
 NAMES = ["finished", "sample.npz", "sample.rows", "trees.log", "oob.log", "top-1.npz", "top-00000.rows",
@@ -255,3 +256,14 @@ def test_the_identity_says_what_is_wrong_with_it(tmp_path, monkeypatch, director
         path.write_bytes(data)
         with pytest.raises(DamagedCheckpointError, match=f"Remove {directory / FILES} and fit again"):
             forest(directory).fit(*DATA)
+
+
+def test_a_directory_that_cannot_be_looked_at_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(path: Path) -> bool:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+
+    monkeypatch.setattr(Path, "exists", broken)
+    with pytest.raises(SpillDirectoryError, match=r"checkpoint' cannot be used: Input/output error"):
+        clear_checkpoint(tmp_path / "checkpoint")

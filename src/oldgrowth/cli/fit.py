@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ..datasets.base import Dataset
 from ..datasets.labels import CodedLabels
-from ..errors import DataError, DirectoryInUseError, SpillDirectoryError
+from ..errors import DataError, OldgrowthError
 from ..messages.log import warn
 from ..messages.text import counted, human_bytes
 from ..messages.warnings import LeftoverWarning, TaskWarning
@@ -78,7 +78,7 @@ def _clear(checkpoint: Path) -> None:
     """Remove the checkpoint. The forest is saved, so a failure is only a warning."""
     try:
         clear_checkpoint(checkpoint)
-    except (SpillDirectoryError, DirectoryInUseError) as error:
+    except OldgrowthError as error:
         warn(f"The checkpoint in {checkpoint} could not be removed: {error}", LeftoverWarning)
 
 

@@ -25,8 +25,8 @@ def persistent_workspace(directory: Path, keep: bool = False) -> Iterator[Worksp
 
     Refused while another process has it.
     """
-    made = [path for path in (directory.absolute(), *directory.absolute().parents) if not path.exists()]
     try:
+        made = [path for path in (directory.absolute(), *directory.absolute().parents) if not path.exists()]
         lock = _taken(directory)
     except OSError as error:
         if isinstance(error, SpillDirectoryError):
