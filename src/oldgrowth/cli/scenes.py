@@ -81,7 +81,7 @@ class SceneSource:
             scene = scene_like(model, self._sources, **options)
         except MissingMaskError as error:
             raise DataError(f"{error} Name it with --mask, or use none with --no-mask.") from error
-        data = _labelled(scene, columns.target, labels).made_by(model.recipe_)
+        data = _labelled(scene, columns.target, labels)
         return columns_for(data, model.n_features_in_, model.feature_names_in_)
 
     def _divided(self) -> tuple[dict[str, Any], dict[str, Any]]:
