@@ -3,7 +3,7 @@
 import errno
 import os
 import resource
-import threading
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from oldgrowth.errors import (
     UnfinishedMapError,
     UnwritableFileError,
 )
-from oldgrowth.raster import map_outputs
+from oldgrowth.raster import cog, map_outputs
 from oldgrowth.system.limits import DiskSpace
 
 
@@ -139,23 +139,53 @@ def test_a_disk_that_is_too_small_is_refused_at_once(made, monkeypatch):
     assert contents(folder) == before
 
 
-@pytest.mark.parametrize("most", [100, 2500])  # of the raw file, and of its copy
-def test_a_full_disk_is_a_clear_error_and_the_map_is_resumed(made, most):
+@contextmanager
+def files_of_at_most(size):
+    """As on a full disk, writing fails behind this number of bytes."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limit[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+
+
+@pytest.mark.parametrize("while_copying", [False, True])
+def test_a_full_disk_is_a_clear_error_and_the_map_is_resumed(made, monkeypatch, while_copying):
     forest, scene, folder = made
-    path = folder / "map.tif"
-    files = {"probabilities": folder / "p.tif"}
+    path, files = folder / "map.tif", {"confidence": folder / "c.tif"}
     raster.write_map(forest, scene, path, **files)
     expected = contents(folder)
     path.write_bytes(b"old")
-    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, limit[1]))
-    try:
-        with pytest.raises(UnfinishedMapError, match=r"File too large.*is unchanged.*\.unfinished") as error:
+    copy = cog.gdal_copy
+
+    def copy_to_a_full_disk(*args, **options):
+        with files_of_at_most(600):
+            copy(*args, **options)
+
+    what = "" if while_copying else "File too large"
+    with monkeypatch.context() as patch, nullcontext() if while_copying else files_of_at_most(600):
+        if while_copying:
+            patch.setattr(cog, "gdal_copy", copy_to_a_full_disk)
+        with pytest.raises(UnfinishedMapError, match=rf"{what}.*is unchanged.*\.unfinished") as error:
             raster.write_map(forest, scene, path, **files)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
-    assert error.value.errno == errno.EFBIG
+    assert error.value.errno == (errno.EIO if while_copying else errno.EFBIG)
     assert path.read_bytes() == b"old"
     raster.write_map(forest, scene, path, **files)
     assert contents(folder) == expected
-    assert threading.active_count() < 20
+
+
+def test_a_copy_that_differs_is_an_error(made, monkeypatch):
+    forest, scene, folder = made
+    copy = cog.gdal_copy
+
+    def copy_and_change(virtual, finished, **options):
+        copy(virtual, finished, **options)
+        with rasterio.open(finished, "r+", IGNORE_COG_LAYOUT_BREAK="YES") as file:
+            file.write(file.read() ^ 3)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cog, "gdal_copy", copy_and_change)
+        with pytest.raises(UnfinishedMapError, match="does not have the pixels that were written"):
+            raster.write_map(forest, scene, folder / "map.tif")
+    assert not (folder / "map.tif").exists()

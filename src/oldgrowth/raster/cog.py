@@ -14,6 +14,7 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 import numpy.typing as npt
 import rasterio
+from rasterio._err import CPLE_BaseError  # what GDAL's failures are raised as, if not as RasterioError
 from rasterio.errors import RasterioError
 from rasterio.shutil import copy as gdal_copy
 from rasterio.windows import Window
@@ -71,7 +72,7 @@ class MapFile:
 
         try:
             found = _in_a_thread(copy)
-        except RasterioError as error:
+        except (RasterioError, CPLE_BaseError) as error:
             raise CopyFailed(str(error.__cause__ or error)) from error
         handle = os.open(finished, os.O_RDWR | os.O_CLOEXEC)
         try:

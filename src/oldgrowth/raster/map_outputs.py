@@ -86,8 +86,9 @@ class Outputs:
         cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
         number, why = getattr(cause, "errno", None), getattr(cause, "strerror", None)
         if isinstance(error, CopyFailed):
-            full = disk_space(self.directory.parent).free < 1 << 20
-            number, why = (errno.ENOSPC, os.strerror(errno.ENOSPC)) if full else (errno.EIO, str(error))
+            number, why = errno.EIO, str(error).strip().rstrip(".")
+            if disk_space(self.directory.parent).free < _bytes_in(self.directory):  # GDAL does not tell
+                number, why = errno.ENOSPC, f"the disk is probably full ({why})"
         if isinstance(error, CheckpointError) or not number:
             return UnwritableFileError(self.first, OSError(errno.EACCES, str(error).rstrip(".")))
         if not self.directory.exists():
