@@ -99,7 +99,7 @@ $(VENV)/bin/python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet $(BUILD) '.[plot]'
+	$(BIN)/python -m pip install --quiet $(BUILD) '.[plot,raster]'
 	touch $@
 
 $(VENV)/.installed-dev: $(SOURCES) | $(VENV)/bin/python

@@ -14,12 +14,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasterio
 from rich.console import Console
 
 import oldgrowth
 import oldgrowth.demo.demo as demo_module
 from oldgrowth.cli.main import run
 from oldgrowth.demo.demo import run_demo
+from oldgrowth.demo.picture import COLOURS
 from oldgrowth.demo.scene import CLASS_NAMES
 
 # What the tests of other modules have loaded counts too.
@@ -61,7 +63,7 @@ def test_demo_prints_tables_and_draws(
     for name in CLASS_NAMES:
         assert re.search(rf"{name} +│ +[\d.]+% │ +[\d,]+ │ +[\d.]+% │ +[\d.]+% │", out), name
     assert re.search(r"Test accuracy \d\d\.\d\d%", out)
-    assert "Picture saved to oldgrowth-demo.png" in out
+    assert "Map saved to oldgrowth-demo.tif" in out and "Picture saved to oldgrowth-demo.png" in out
     assert "memory limit 8 GB" in out and "the rows are no larger than the limit" in " ".join(out.split())
     assert max(len(line) for line in out.splitlines() if str(temporary) not in line) <= 80
     assert not list(temporary.iterdir())
@@ -75,7 +77,8 @@ def test_demo_writes_a_real_png(here: Path, capsys: pytest.CaptureFixture[str]) 
     image = imread(here / "map.png")
     assert image.shape[1] == 1760 and image.shape[0] > 800
     assert len(np.unique(image[..., 0])) > 100 and image[..., :3].std() > 0.1, "there is a picture in it"
-    assert [path.name for path in here.iterdir()] == ["map.png"], "nothing temporary is left"
+    found = sorted(path.name for path in here.iterdir())
+    assert found == ["map.png", "map.tif", "map.tif.aux.xml"], "nothing temporary is left"
 
 
 def test_a_picture_that_cannot_be_written_leaves_the_old_one(
@@ -87,7 +90,7 @@ def test_a_picture_that_cannot_be_written_leaves_the_old_one(
     monkeypatch.setattr(os, "fsync", full)
     (here / "map.png").write_bytes(b"something old")
     assert run([*SMALL, "--output", "map.png"]) == 1
-    assert "oldgrowth: map.png could not be written: No space left" in capsys.readouterr().err
+    assert "could not be written: No space left" in capsys.readouterr().err
     assert [path.name for path in here.iterdir()] == ["map.png"]
     assert (here / "map.png").read_bytes() == b"something old"
 
@@ -118,6 +121,13 @@ def test_demo_numbers_are_those_of_the_maps(here: Path) -> None:
     assert scores["classes"][3]["recall"] == pytest.approx((guess[truth == 3] == 3).mean())
     assert scores["accuracy"] > 0.8
     assert 0.005 < outcome.subset_rows / (~outcome.test).sum() < 0.05
+    with rasterio.open(here / "map.tif") as file:
+        values, tags, colours = file.read(1), file.tags(), file.colormap(1)
+        assert file.shape == (120, 120) and file.crs == "EPSG:32633" and file.nodata == 0
+    for value in np.unique(values).tolist():
+        label = CLASS_NAMES.index(tags[f"CLASS_{value}"])
+        assert (outcome.forest_map[values == value] == label).all()
+        assert "#" + bytes(colours[value][:3]).hex() == COLOURS[label]
 
 
 def test_demo_without_matplotlib(
@@ -129,7 +139,18 @@ def test_demo_without_matplotlib(
     assert run(SMALL) == 0
     out = capsys.readouterr().out
     assert "pip install matplotlib" in out and "Test accuracy" in out
-    assert "saved" not in out and not list(here.iterdir())
+    assert "Picture saved" not in out
+    assert sorted(path.name for path in here.iterdir()) == [
+        "oldgrowth-demo.tif",
+        "oldgrowth-demo.tif.aux.xml",
+    ]
+
+
+def test_demo_without_rasterio(here: Path) -> None:
+    code = "import sys; sys.modules['rasterio'] = None\nfrom oldgrowth.cli.main import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, "demo"], capture_output=True, text=True)
+    wanted = "oldgrowth: oldgrowth.raster requires rasterio 1.4 or newer. Install it with: pip install 'oldgrowth[raster]'"
+    assert done.returncode == 1 and done.stderr.startswith(wanted) and not list(here.iterdir())
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,11 +164,12 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     for option, default in (
         ("size", "3000"),
         ("trees", "8"),
-        ("memory-limit", "660MB"),
+        ("memory-limit", "850MB"),
         ("seed", "0"),
         ("output", "oldgrowth-demo.png"),
     ):
-        assert re.search(rf"--{option}.*?\[default:\s+{re.escape(default)}", out, re.DOTALL), option
+        said = "".join(out.split())  # wherever lines are broken
+        assert re.search(rf"--{option}.*?\[default:{re.escape(default)}", said), option
 
 
 @pytest.mark.parametrize(
@@ -244,9 +266,9 @@ def test_demo_in_a_process_of_its_own_keeps_the_limit(here: Path, temporary: Pat
     out, err = process.communicate(timeout=100)
     assert process.returncode == 0, err
     found = re.search(
-        r"memory limit 660 MB, peak of the process while training (\d+) MB", " ".join(out.split())
+        r"memory limit 850 MB, peak of the process while training (\d+) MB", " ".join(out.split())
     )
-    assert found and 100 < int(found[1]) < 660
+    assert found and 100 < int(found[1]) < 850
     assert not list(temporary.iterdir())
 
 
@@ -263,7 +285,7 @@ def test_memory_is_said_as_it_was() -> None:
     def said(rows: int, peak: int, store: str = "disk") -> str:
         return demo_module.memory_sentence(rows * 10**6, 500 * 10**6, peak * 10**6, store)
 
-    sizes = "600 MB of 16-bit rows, memory limit 500 MB, peak of the process while training"
+    sizes = "600 MB of rows, memory limit 500 MB, peak of the process while training"
     assert said(600, 423) == f"{sizes} 423 MB: trained on all rows, on disk."
     assert said(600, 510) == f"{sizes} 510 MB: the limit was exceeded."
     assert said(20, 300, "memory").endswith("no larger than the limit, and were kept in memory.")

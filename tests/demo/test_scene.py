@@ -1,4 +1,4 @@
-"""The generated scene: shares of classes, reproducibility, patches, splits that keep the rare class."""
+"""The generated scene: shares of classes, reproducibility, splits that keep the rare class."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ import pytest
 
 from oldgrowth.demo.scene import (
     CLASS_NAMES,
-    FEATURE_NAMES,
     MIN_SIDE,
     Scene,
     make_scene,
-    patches,
-    patches_of_lines,
     split_blocks,
-    split_pixels,
 )
 from oldgrowth.errors import DataError, ParameterError
 
@@ -93,43 +89,15 @@ def test_too_small_a_scene_is_refused(height: int, width: int, name: str) -> Non
         make_scene(height, width)
 
 
-def test_patches_equal_a_naive_loop() -> None:
-    rng = np.random.default_rng(0)
-    bands = rng.integers(0, 65536, (6, 5, 7), dtype=np.uint16)
-    labels = np.zeros((5, 7), dtype=np.uint8)
-    rows = patches(Scene(bands, labels, labels))
-    assert rows.dtype == np.uint16 and rows.shape == (35, 54) and rows.flags.c_contiguous
-    for y in range(5):
-        for x in range(7):
-            wanted = [
-                bands[band, min(max(y + dy, 0), 4), min(max(x + dx, 0), 6)]
-                for band in range(6)
-                for dy in (-1, 0, 1)
-                for dx in (-1, 0, 1)
-            ]
-            assert rows[y * 7 + x].tolist() == wanted
-
-
-def test_patches_of_some_lines_are_those_of_all(scene: Scene) -> None:
-    rows = patches(scene).reshape(400, 410, -1)
-    for first, last in ((0, 1), (0, 400), (17, 40), (399, 400)):
-        part = patches_of_lines(scene.bands, first, last)
-        np.testing.assert_array_equal(part, rows[first:last].reshape(len(part), -1))
-    assert len(FEATURE_NAMES) == rows.shape[2] == len(set(FEATURE_NAMES))
-    np.testing.assert_array_equal(rows[:, :, FEATURE_NAMES.index("red")], scene.bands[2])
-    np.testing.assert_array_equal(rows[1:, :, FEATURE_NAMES.index("red n")], scene.bands[2, :-1])
-
-
-@pytest.mark.parametrize("split", [split_pixels, split_blocks])
-def test_every_class_is_in_train_and_test(scene: Scene, split) -> None:
-    test = split(scene, 0.3, seed=1)
+def test_every_class_is_in_train_and_test(scene: Scene) -> None:
+    test = split_blocks(scene, 0.3, seed=1)
     assert test.shape == scene.shape and test.dtype == bool
     assert 0.25 < test.mean() < 0.37
     for label in range(len(CLASS_NAMES)):
         share = test[scene.truth == label].mean()
         assert 0.1 < share < 0.7, CLASS_NAMES[label]
-    np.testing.assert_array_equal(test, split(scene, 0.3, seed=1))
-    assert (test != split(scene, 0.3, seed=2)).any()
+    np.testing.assert_array_equal(test, split_blocks(scene, 0.3, seed=1))
+    assert (test != split_blocks(scene, 0.3, seed=2)).any()
 
 
 def test_blocks_are_whole(scene: Scene) -> None:
@@ -143,14 +111,8 @@ def test_blocks_are_whole(scene: Scene) -> None:
 def test_impossible_splits_are_refused(scene: Scene) -> None:
     with pytest.raises(DataError, match="choose a smaller block"):
         split_blocks(scene, block=410)
-    lonely = scene.truth.copy()
-    lonely[lonely == RARE] = 0
-    lonely[7, 7] = RARE
-    with pytest.raises(DataError, match="'old growth' has one pixel"):
-        split_pixels(Scene(scene.bands, lonely, lonely))
-    for split in (split_pixels, split_blocks):
-        for share in (0.0, 1.0, float("nan")):
-            with pytest.raises(ParameterError, match="test_share must be between 0 and 1"):
-                split(scene, share)
+    for share in (0.0, 1.0, float("nan")):
+        with pytest.raises(ParameterError, match="test_share must be between 0 and 1"):
+            split_blocks(scene, share)
     with pytest.raises(ParameterError, match="block must be"):
         split_blocks(scene, block=0)

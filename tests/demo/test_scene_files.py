@@ -1,4 +1,4 @@
-"""The scene on disk: the rows of the training pixels, and errors if it cannot be generated."""
+"""The scene on disk: bands and polygons of the training pixels, and errors if it cannot be generated."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasterio
 
-import oldgrowth.demo.scene_files as scene_files
-from oldgrowth import open_dataset
-from oldgrowth.demo.scene import FEATURE_NAMES, make_scene, patches
-from oldgrowth.demo.scene_files import TARGET, make_scene_files, strips, write_scene
+from oldgrowth import raster
+from oldgrowth.demo.scene import BAND_NAMES, CLASS_NAMES, make_scene
+from oldgrowth.demo.scene_files import FIELD, make_scene_files
 from oldgrowth.errors import SceneError
 
 
@@ -21,27 +21,43 @@ def test_files_hold_the_scene(tmp_path: Path) -> None:
     scene = make_scene(110, 110, seed=4)
     for name in ("bands", "labels", "truth"):
         np.testing.assert_array_equal(getattr(made.scene, name), getattr(scene, name))
-    train = ~made.test.ravel()
+    for name, band in zip(BAND_NAMES, scene.bands, strict=True):
+        with rasterio.open(made.bands / f"{name.replace(' ', '-')}.tif") as file:
+            np.testing.assert_array_equal(file.read(1), band)
+            assert file.crs == "EPSG:32633" and file.res == (30, 30) and file.nodata == 0
+    train = ~made.test
     assert 0.6 < train.mean() < 0.75
-    data = open_dataset(made.rows, target=TARGET)
-    assert data.feature_names == FEATURE_NAMES
-    (batch,) = data.batches(110 * 110)
-    np.testing.assert_array_equal(batch.x, patches(scene)[train])
-    np.testing.assert_array_equal(batch.y, scene.labels.ravel()[train])
+    labels = _labels(made)
+    assert not labels[~train].any(), "no label of a test pixel is known"
+    drawn = labels > 0
+    np.testing.assert_array_equal(drawn, made.train)
+    np.testing.assert_array_equal(labels[drawn] - 1, scene.labels[drawn])
+    left_out = train & ~drawn
+    assert left_out[train].mean() < 0.06
+    rare = scene.labels == len(CLASS_NAMES) - 1
+    assert not left_out[rare].any()
+    for y, x in np.argwhere(left_out):
+        beside = [(y - 1, x), (y + 1, x), (y, x - 1), (y, x + 1)]
+        same = [
+            scene.labels[at] == scene.labels[y, x]
+            for at in beside
+            if min(at) >= 0 and max(at) < 110 and train[at]
+        ]
+        assert not any(same), "only single pixels are left out"
 
 
-def test_several_files_are_in_the_order_of_the_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scene_files, "_ROWS_PER_FILE", 3000)
-    write_scene(tmp_path, 100, 1)
-    assert len(list(tmp_path.glob("*.parquet"))) == 4
-    scene, test = make_scene(100, 100, seed=1), np.load(tmp_path / "test.npy").ravel()
-    x = np.concatenate([batch.x for batch in open_dataset(tmp_path / "*.parquet", TARGET).batches(999)])
-    np.testing.assert_array_equal(x, patches(scene)[~test])
-
-
-def test_strips_cover_all_lines() -> None:
-    assert list(strips((10, 100), 300)) == [(0, 3), (3, 6), (6, 9), (9, 10)]
-    assert list(strips((2, 100), 5)) == [(0, 1), (1, 2)]
+def _labels(made) -> np.ndarray:
+    """The label of each pixel, counted from 1; 0 where no polygon has it."""
+    data = raster.open_scene(made.bands).with_labels(made.polygons, field=FIELD)
+    found = np.zeros(made.test.shape, dtype=np.int64)
+    bands = np.moveaxis(made.scene.bands, 0, 2).reshape(-1, len(BAND_NAMES))
+    order = np.argsort([name.replace(" ", "_") for name in BAND_NAMES])
+    places = {tuple(row): i for i, row in enumerate(bands[:, order].astype(np.float32).tolist())}
+    assert len(places) == len(bands), "pixels are told apart by their values"
+    for batch in data.batches(5000):
+        for row, label in zip(batch.x.tolist(), batch.y.labels[batch.y.codes], strict=True):
+            found.ravel()[places[tuple(row)]] = 1 + CLASS_NAMES.index(label)
+    return found
 
 
 def test_a_scene_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:

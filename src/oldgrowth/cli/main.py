@@ -296,19 +296,20 @@ def _size_option() -> list[click.Parameter]:
 
 @cli.command(cls=LateOptions, late=_size_option, before="trees")
 @click.option("--trees", type=click.IntRange(min=1), default=8, show_default=True, help="Number of trees.")
-@click.option("--memory-limit", default="660MB", show_default=True, callback=memory_size, metavar="SIZE",
+@click.option("--memory-limit", default="850MB", show_default=True, callback=memory_size, metavar="SIZE",
               help="Maximum memory of the process while it trains.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True,
               help="The same seed gives the same scene and the same forest.")  # fmt: skip
 @click.option("--output", type=click.Path(dir_okay=False, writable=True, path_type=Path),
               default=Path("oldgrowth-demo.png"), show_default=True, callback=picture_path,
-              help="Where to save the picture: .png, .pdf or .svg.")  # fmt: skip
+              help="Picture to save: .png, .pdf or .svg. The map is beside it, as .tif.")  # fmt: skip
 @debug_option
 def demo(size: int, trees: int, memory_limit: int, seed: int, output: Path) -> None:
-    """Train a forest on generated imagery that is larger than a memory limit, and draw its map.
+    """Train a forest on generated imagery that is larger than a memory limit, and map it.
 
-    One class covers less than a thousandth of the scene. The tables compare how much of each class is found
-    by the forest, which sees all rows, and by trees that see only small random subsets of them.
+    Bands are GeoTIFFs, labels are polygons, and so the map is a GeoTIFF, with a picture of it. One class
+    covers less than a thousandth of the scene. The tables compare how much of each class is found by the
+    forest, which sees all rows, and by trees that see only small random subsets of them.
     """
     from ..demo.demo import run_demo
 

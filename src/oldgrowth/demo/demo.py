@@ -1,34 +1,41 @@
-"""`oldgrowth demo`: a forest on generated imagery beyond a memory limit, the baseline, and a picture."""
+"""`oldgrowth demo`: a forest on generated imagery beyond a memory limit, the baseline, a map and a picture.
+
+It does what a person would do: open band files as a scene, take labels from polygons, fit, write the map.
+"""
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
-from ..datasets import open_dataset
-from ..datasets.base import Dataset
 from ..estimators.forests import RandomForestClassifier, SubsetForestClassifier
 from ..forest.scoring import Confusion
 from ..messages.text import human_bytes
+from ..raster.class_map import open_class_map
+from ..raster.maps import write_map
+from ..raster.opening import open_scene
+from ..raster.scene import Scene as RasterScene
 from ..reporting.report import FitReport
 from ..reporting.tables import share, stage_table, table
 from ..storage.workspace import spill_workspace
+from ..system.atomic_file import new_file
 from ..system.memory import peak_memory
-from .picture import save_picture
-from .scene import FEATURE_NAMES, Bools, Labels, Scene, patches_of_lines
-from .scene_files import TARGET, SceneFiles, make_scene_files, strips
+from .picture import COLOURS, save_picture
+from .scene import Bools, Labels, Scene
+from .scene_files import FIELD, SceneFiles, make_scene_files
 
 _SUBSET_SHARE = 0.01
 _RARE_SHARE = 0.001
-_PIXELS_AT_A_TIME = 1 << 17
+_PATCH = 3
+_EXTRA = {"ndvi": "(near_infrared - red) / (near_infrared + red)"}
+_CATEGORIES = ".aux.xml"  # of the file beside a map in which GDAL keeps the names of its classes
 
 
 @dataclass(frozen=True)
@@ -50,9 +57,10 @@ class Outcome:
 
 
 def run_demo(size: int, trees: int, seed: int, memory_limit: int, output: Path, console: Console) -> Outcome:
-    """Generate a scene of `size` x `size` pixels, train, print the tables, save the picture.
+    """Generate a scene of `size` x `size` pixels, train, print the tables, save the map and the picture.
 
-    All other files are in a private temporary directory, which is removed at the end.
+    The map has the name of the picture, with the ending .tif. All other files are in a private temporary
+    directory, which is removed at the end.
     """
     started = time.perf_counter()
     with spill_workspace(None, demo=True) as workspace:
@@ -67,6 +75,7 @@ def run_demo(size: int, trees: int, seed: int, memory_limit: int, output: Path, 
             f"{outcome.subset_rows:,} random rows each, {share(subsets['accuracy'])}."
         )
         console.print()
+        _publish(workspace.path / "map.tif", output.with_suffix(".tif"), console)
         _picture(outcome, output, console)
     console.print(f"Done in {time.perf_counter() - started:.1f} s.")
     return outcome
@@ -75,7 +84,8 @@ def run_demo(size: int, trees: int, seed: int, memory_limit: int, output: Path, 
 def _train(
     files: SceneFiles, trees: int, seed: int, memory_limit: int, directory: Path, console: Console
 ) -> Outcome:
-    data = open_dataset(files.rows, target=TARGET)
+    pixels = open_scene(files.bands, patch=_PATCH, extra=_EXTRA)
+    data = pixels.with_labels(files.polygons, field=FIELD)
     _describe(files, data, console)
     shared: dict[str, Any] = {"random_state": seed, "memory_limit": memory_limit, "spill_dir": directory}
     forest = RandomForestClassifier(trees, trees_per_top=4, verbose=1, **shared).fit(data)
@@ -89,27 +99,30 @@ def _train(
     if report.top_trees:
         groups = f"on {report.top_trees} top trees, {report.buckets:,} buckets"
     console.print(f"{report.trees} fully-grown trees {groups}, {report.nodes:,} nodes.")
-    row_bytes = report.features * files.scene.bands.itemsize + files.scene.labels.itemsize
+    # Bands have 16 bits, the index 32, the class 8.
+    row_bytes = _PATCH**2 * (2 * len(files.scene.bands) + 4 * len(_EXTRA)) + 1
     console.print(memory_sentence(report.rows * row_bytes, memory_limit, peak, report.store))
-    forest_map, subsets_map = _whole_map(files.scene, forest), _whole_map(files.scene, subsets)
+    forest_map = _map(files.scene, forest, pixels, directory / "map.tif")
+    subsets_map = _map(files.scene, subsets, pixels, directory / "subsets.tif")
     return Outcome(files.scene, files.test, forest_map, subsets_map, subset_rows, report)
 
 
-def _describe(files: SceneFiles, data: Dataset, console: Console) -> None:
-    scene, train = files.scene, ~files.test
-    wrong = (scene.labels != scene.truth)[train].mean()
+def _describe(files: SceneFiles, data: RasterScene, console: Console) -> None:
+    scene = files.scene
+    wrong = (scene.labels != scene.truth)[files.train].mean()
     console.print(
-        f"Each pixel is a row of {data.n_features} features (3x3 patches of {len(scene.bands)} bands): "
-        f"{data.n_rows:,} rows to train on, in Parquet files of "
-        f"{human_bytes(data.nbytes or 0)}, and {files.test.sum():,} to test on in other parts of the scene. "
-        f"{wrong:.1%} of the training labels are wrong."
+        f"{len(scene.bands)} bands in GeoTIFFs of {human_bytes(scene.bands.nbytes)} in all, and polygons in "
+        f"a GeoPackage with the classes of {files.train.sum():,} pixels, {wrong:.1%} of them wrong. Each "
+        f"pixel is a row of {data.n_features} features (patches of {_PATCH} x {_PATCH} pixels of the bands "
+        f"and of the vegetation index NDVI). {files.test.sum():,} pixels in other parts of the scene are for "
+        "tests."
     )
 
 
 def memory_sentence(rows: int, limit: int, peak: int, store: str) -> str:
     """The bytes of the rows, the limit and the peak of the process, compared."""
     sizes = (
-        f"{human_bytes(rows)} of 16-bit rows, memory limit {human_bytes(limit)}, "
+        f"{human_bytes(rows)} of rows, memory limit {human_bytes(limit)}, "
         f"peak of the process while training {human_bytes(peak)}"
     )
     if rows <= limit:
@@ -120,15 +133,21 @@ def memory_sentence(rows: int, limit: int, peak: int, store: str) -> str:
     return f"{sizes}: trained on all rows, on disk."
 
 
-def _whole_map(scene: Scene, model: RandomForestClassifier | SubsetForestClassifier) -> Labels:
-    """The label that a model predicts for each pixel."""
+def _map(scene: Scene, model: Any, pixels: RasterScene, path: Path) -> Labels:
+    """Write the map of a model, and return the class of each pixel."""
+    write_map(model, pixels, path, colors=dict(zip(scene.class_names, COLOURS, strict=True)))
+    values = np.concatenate([strip.values for strip in open_class_map(path).strips()])
+    # Names are counted from 1 in the map, in the order of the alphabet.
+    numbers = [0, *(scene.class_names.index(name) for name in model.classes_)]
+    return np.array(numbers, dtype=np.uint8)[values]
 
-    def patches() -> Iterator[npt.NDArray[np.uint16]]:
-        lines = strips(scene.shape, _PIXELS_AT_A_TIME)
-        return (patches_of_lines(scene.bands, first, last) for first, last in lines)
 
-    pixels = open_dataset(patches, features=FEATURE_NAMES)
-    return model.predict(pixels).astype(np.uint8).reshape(scene.shape)
+def _publish(made: Path, path: Path, console: Console) -> None:
+    """Copy the map, and the names of its classes, to where they stay."""
+    for ending in ("", _CATEGORIES):
+        with open(f"{made}{ending}", "rb") as source, new_file(Path(f"{path}{ending}")) as target:
+            shutil.copyfileobj(source, target)
+    console.print(f"Map saved to {path}", markup=False, soft_wrap=True)
 
 
 def recall_table(scene: Scene, forest: dict[str, Any], subsets: dict[str, Any]) -> Table:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..system.atomic_file import new_file
 from .scene import Bools, Labels, Scene
 
-_COLOURS = ("#2f6b3c", "#a8cf6f", "#efd06b", "#3b7fb8", "#c9483f", "#b08a62", "#7b2cbf")
+COLOURS = ("#2f6b3c", "#a8cf6f", "#efd06b", "#3b7fb8", "#c9483f", "#b08a62", "#7b2cbf")
 _SHOWN_BANDS = (4, 3, 2)  # as red, green and blue
 _INK, _FAINT = "#222222", "#666666"
 _PAGE_WIDTH, _MARGIN = 16.0, 0.3
@@ -150,7 +150,7 @@ class _Maps:
 def _paint(labels: Labels) -> npt.NDArray[np.float64]:
     from matplotlib.colors import to_rgb
 
-    return np.array([to_rgb(colour) for colour in _COLOURS])[labels]
+    return np.array([to_rgb(colour) for colour in COLOURS])[labels]
 
 
 def _fade(image: npt.NDArray[np.float64], where: Bools) -> npt.NDArray[np.float64]:
@@ -172,7 +172,7 @@ def _ring(axes: Any, centre: tuple[int, int], zoomed: bool) -> None:
     from matplotlib.patches import Circle
 
     radius = 0.022 * max(axes.images[0].get_array().shape[:2])
-    for colour, width in (("white", 4.5 if zoomed else 3.0), (_COLOURS[-1], 2.8 if zoomed else 1.5)):
+    for colour, width in (("white", 4.5 if zoomed else 3.0), (COLOURS[-1], 2.8 if zoomed else 1.5)):
         axes.add_patch(Circle(centre[::-1], radius, fill=False, edgecolor=colour, linewidth=width))
 
 
@@ -187,7 +187,7 @@ def _words(figure: Any, scene: Scene, title: str, page: _Page) -> None:
     shares = np.bincount(scene.truth.ravel(), minlength=len(scene.class_names)) / scene.truth.size
     handles = [
         Patch(facecolor=colour, label=f"{name}  {share:.2%}" if share < 0.01 else f"{name}  {share:.0%}")
-        for name, colour, share in zip(scene.class_names, _COLOURS, shares, strict=True)
+        for name, colour, share in zip(scene.class_names, COLOURS, shares, strict=True)
     ]
     figure.legend(
         handles=handles, loc="center", ncols=len(handles), frameon=False, fontsize=13, handlelength=1.1,

@@ -1,4 +1,4 @@
-"""Generated imagery with labels, for the demo, the tests and the benchmarks.
+"""Generated imagery with labels, for the demo.
 
 It has what makes satellite data hard: six 16-bit bands that vary smoothly, regions with edges, mixed pixels
 along them, a class that covers most of the scene, one that covers less than a thousandth of it, and some
@@ -36,13 +36,6 @@ _RARE_SHARE = 0.0007
 _RARE_OBJECT_PIXELS = 28
 _SINGLE_ERRORS, _ERROR_PATCHES = 0.01, 0.01
 _PARCEL = (22.0, 13.0)
-_WINDOW = 3
-# A row of patches: the pixel and its neighbours in each band, named by compass directions.
-FEATURE_NAMES = tuple(
-    f"{band} {place}".strip()
-    for band in BAND_NAMES
-    for place in ("nw", "n", "ne", "w", "", "e", "sw", "s", "se")
-)
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -76,10 +69,9 @@ def make_scene(height: int = 600, width: int = 600, seed: int = 0) -> Scene:
 
     Examples
     --------
-    >>> from oldgrowth.demo.scene import make_scene, patches
-    >>> scene = make_scene(100, 120, seed=1)
-    >>> patches(scene).shape
-    (12000, 54)
+    >>> from oldgrowth.demo.scene import make_scene
+    >>> make_scene(100, 120, seed=1).bands.shape
+    (6, 100, 120)
     """
     height, width = whole("height", height, MIN_SIDE), whole("width", width, MIN_SIDE)
     rng = np.random.default_rng(seed)
@@ -88,44 +80,6 @@ def make_scene(height: int = 600, width: int = 600, seed: int = 0) -> Scene:
     _plant_rare(rng, truth)
     bands = _render(rng, truth, parcels)
     return Scene(bands, _mislabel(rng, truth), truth)
-
-
-def patches(scene: Scene) -> npt.NDArray[np.uint16]:
-    """One row for each pixel, in reading order: its 3x3 neighbourhood, band after band.
-
-    Pixels beyond the border repeat those on it. The rows keep the bands' narrow type.
-    """
-    return patches_of_lines(scene.bands, 0, scene.shape[0])
-
-
-def patches_of_lines(bands: npt.NDArray[np.uint16], first: int, last: int) -> npt.NDArray[np.uint16]:
-    """The rows of `patches` for the lines from `first` up to, not including, `last`."""
-    margin = _WINDOW // 2
-    n_bands, height, width = bands.shape
-    n_lines = last - first
-    lines = np.clip(np.arange(first - margin, last + margin), 0, height - 1)
-    padded = np.pad(bands[:, lines], ((0, 0), (0, 0), (margin, margin)), mode="edge")
-    rows = np.empty((n_lines, width, n_bands, _WINDOW, _WINDOW), dtype=bands.dtype)
-    for dy in range(_WINDOW):
-        for dx in range(_WINDOW):
-            rows[:, :, :, dy, dx] = np.moveaxis(padded[:, dy : dy + n_lines, dx : dx + width], 0, 2)
-    return rows.reshape(n_lines * width, -1)
-
-
-def split_pixels(scene: Scene, test_share: float = 0.3, seed: int = 0) -> Bools:
-    """Which pixels are for testing, drawn at random within each class; of the scene's shape."""
-    _check_share(test_share)
-    rng = np.random.default_rng(seed)
-    truth = scene.truth.ravel()
-    test = np.zeros(truth.size, dtype=bool)
-    for label in np.unique(truth):
-        members = rng.permutation(np.flatnonzero(truth == label))
-        if len(members) < 2:
-            raise DataError(
-                f"Class {scene.class_names[label]!r} has one pixel: it cannot be in both train and test."
-            )
-        test[members[: min(max(1, round(test_share * len(members))), len(members) - 1)]] = True
-    return test.reshape(scene.shape)
 
 
 def split_blocks(scene: Scene, test_share: float = 0.3, block: int = 25, seed: int = 0) -> Bools:

@@ -1,40 +1,44 @@
-"""A generated scene on disk: the training rows in Parquet files, pixels and classes in .npy files.
+"""A generated scene on disk: a GeoTIFF for each band, polygons with the labels of the training pixels.
 
-Generating a scene takes far more memory than training on it may, so it runs in a process of its own.
+What only the picture and the scores need, pixels and true classes, is in .npy files. Generating a scene takes
+far more memory than training on it may, so it runs in a process of its own.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
+import pyogrio
+import rasterio
+import shapely
+from rasterio.errors import RasterioError
+from rasterio.features import rasterize, shapes
 
 from ..errors import SceneError
-from .scene import FEATURE_NAMES, Bools, Scene, make_scene, patches_of_lines, split_blocks
+from .scene import BAND_NAMES, Bools, Scene, make_scene, split_blocks
 
-TARGET = "label"
+FIELD = "class"  # of the polygons
 _BLOCKS_ACROSS = 12
 _BLOCK_SIDES = (5, 50)
-_ROWS_PER_FILE = 250_000
-_WRITERS = 2
+_CRS = "EPSG:32633"
+_PLACE = rasterio.Affine(30.0, 0.0, 400_000.0, 0.0, -30.0, 5_400_000.0)
 
 
 @dataclass(frozen=True)
 class SceneFiles:
-    """The scene, mapped from its files, its test pixels, and the files of the other rows."""
+    """The scene, mapped from its files, its test pixels, and those in polygons, to train on."""
 
     scene: Scene
     test: Bools
-    rows: list[Path]
+    train: Bools
+    bands: Path  # a directory
+    polygons: Path
 
 
 def make_scene_files(directory: Path, size: int, seed: int) -> SceneFiles:
@@ -47,10 +51,12 @@ def make_scene_files(directory: Path, size: int, seed: int) -> SceneFiles:
     )
     if done.returncode:
         raise SceneError(done.returncode, done.stderr)
-    bands, labels, truth, test = (
-        np.load(directory / f"{name}.npy", mmap_mode="r") for name in ("bands", "labels", "truth", "test")
+    bands, labels, truth, test, train = (
+        np.load(directory / f"{name}.npy", mmap_mode="r")
+        for name in ("bands", "labels", "truth", "test", "train")
     )
-    return SceneFiles(Scene(bands, labels, truth), test, sorted(directory.glob("*.parquet")))
+    files = directory / "bands", directory / "labels.gpkg"
+    return SceneFiles(Scene(bands, labels, truth), test, train, *files)
 
 
 def write_scene(directory: Path, size: int, seed: int) -> None:
@@ -63,36 +69,46 @@ def write_scene(directory: Path, size: int, seed: int) -> None:
     }  # fmt: skip
     for name, pixels in layers.items():
         np.save(directory / f"{name}.npy", pixels)
-
-    def write(first: int, last: int) -> None:
-        train = ~test[first:last].ravel()
-        rows = patches_of_lines(scene.bands, first, last)[train]
-        labels = scene.labels[first:last].ravel()[train]
-        _write_rows(directory / f"lines-{first:05d}.parquet", rows, labels)
-
-    with ThreadPoolExecutor(_WRITERS) as pool:
-        for task in [pool.submit(write, *lines) for lines in strips(scene.shape, _ROWS_PER_FILE)]:
-            task.result()
+    np.save(directory / "train.npy", _write_polygons(directory / "labels.gpkg", scene, ~test))
+    (directory / "bands").mkdir()
+    for name, band in zip(BAND_NAMES, scene.bands, strict=True):
+        _write_band(directory / "bands" / f"{name.replace(' ', '-')}.tif", band)
 
 
-def strips(shape: tuple[int, int], pixels: int) -> Iterator[tuple[int, int]]:
-    """First line, and the line after the last, of strips of about this number of pixels."""
-    height, width = shape
-    step = max(1, pixels // width)
-    return ((first, min(first + step, height)) for first in range(0, height, step))
+def _write_band(path: Path, band: npt.NDArray[np.uint16]) -> None:
+    height, width = band.shape
+    shape = {"count": 1, "height": height, "width": width, "dtype": band.dtype, "tiled": True}
+    with rasterio.open(path, "w", driver="GTiff", crs=_CRS, transform=_PLACE, nodata=0, **shape) as file:
+        file.write(band, 1)
 
 
-def _write_rows(path: Path, rows: npt.NDArray[np.uint16], labels: npt.NDArray[np.uint8]) -> None:
-    by_feature = np.ascontiguousarray(rows.T)
-    columns = [pa.array(column) for column in by_feature] + [pa.array(labels)]
-    pq.write_table(pa.table(columns, names=[*FEATURE_NAMES, TARGET]), path)
+def _write_polygons(path: Path, scene: Scene, among: Bools) -> Bools:
+    """Write the outlines of all regions of these pixels with the same label, and return the pixels in them.
+
+    Regions of one pixel are left out, but for the rare class: nobody would draw them.
+    """
+    rare = len(scene.class_names) - 1
+    outlines, labels = zip(*shapes(scene.labels, mask=among, transform=_PLACE), strict=True)
+    polygons = np.array([shapely.geometry.shape(outline) for outline in outlines])
+    numbers = np.array(labels, dtype=np.intp)
+    drawn = (shapely.area(polygons) > 1.5 * abs(_PLACE.determinant)) | (numbers == rare)
+    names = np.array(scene.class_names, dtype=object)[numbers[drawn]]
+    pyogrio.raw.write(
+        path,
+        geometry=shapely.to_wkb(polygons[drawn]),
+        geometry_type="Polygon",
+        field_data=[names],
+        fields=[FIELD],
+        crs=_CRS,
+    )
+    return rasterize(polygons[drawn], scene.shape, transform=_PLACE).astype(bool)
 
 
 def main(directory: str, size: str, seed: str) -> int:
     """The main function of the other process; the last line of its errors is shown to the user."""
     try:
         write_scene(Path(directory), int(size), int(seed))
-    except (OSError, MemoryError, pa.ArrowException) as error:
+    except (OSError, MemoryError, RasterioError, pyogrio.errors.DataSourceError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
     return 0
