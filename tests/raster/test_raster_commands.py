@@ -272,6 +272,18 @@ def test_without_the_extra_its_installation_is_named(assessed):
     assert result.stderr == 3 * said
 
 
+def test_points_in_one_of_several_layers(assessed, tmp_path, capsys):
+    """A GeoPackage to which another layer was added."""
+    both = tmp_path / "both.gpkg"
+    both.write_bytes((assessed / "reference.gpkg").read_bytes())
+    wkb, written = shapely.to_wkb(np.array([square(5, 15, 8)])), {"geometry_type": "Polygon", "crs": UTM}
+    pyogrio.raw.write(both, wkb, [np.array([1])], ["a"], layer="more", append=True, driver="GPKG", **written)
+    command = ("evaluate", assessed / "map.tif", both, "-q")
+    assert "--layer must be one of the layers of" in failed(capsys, 1, *command)
+    said = said_by(capsys, *command, "--layer", "reference")
+    assert said == said_by(capsys, "evaluate", assessed / "map.tif", assessed / "reference.gpkg", "-q")
+
+
 def test_unknown_labels_are_warned_of(assessed, tmp_path, capsys):
     meta, _, wkb, columns = pyogrio.raw.read(assessed / "reference.gpkg")
     fields = dict(zip(meta["fields"].tolist(), columns, strict=True))

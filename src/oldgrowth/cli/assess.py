@@ -50,19 +50,20 @@ def run_assess(
     as_json: bool,
     console: Console,
 ) -> None:
-    """Estimate the accuracy of a map; `given` are options of which only --field has a meaning for it."""
+    """Estimate the accuracy of a map; `given` are options, most of which are not for maps."""
     from ..raster import assess_map
 
+    chosen = {name: given.pop(name) for name in ("field", "layer") if name in given}
     for name, value in given.items():
-        if value is not None and name != "field":
+        if value is not None:
             option = {"types": "type"}.get(name, name).replace("_", "-")
             raise click.UsageError(
-                f"--{option} is for a forest, but {str(map_file)!r} is a map: only --field can be given."
+                f"--{option} is for a forest, but {str(map_file)!r} is a map: only --field and --layer can "
+                "be given."
             )
     if len(sources) != 1:
         raise click.UsageError("A map is evaluated with one file of points.")
-    field = {} if given.get("field") is None else {"field": given["field"]}
-    found = assess_map(map_file, sources[0], **field)
+    found = assess_map(map_file, sources[0], **chosen)
     if as_json:
         print_json({"map": str(map_file), "points": sources[0], **_facts(found)})
         return

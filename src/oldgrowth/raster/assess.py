@@ -30,7 +30,9 @@ from .sample import PIXELS, REFERENCE, VALUE
 _MOST_NAMED = 5
 
 
-def assess_map(path: str | Path, points: str | Path, field: str = REFERENCE) -> Accuracy:
+def assess_map(
+    path: str | Path, points: str | Path, field: str = REFERENCE, *, layer: str | None = None
+) -> Accuracy:
     """Estimate the accuracy of a map and the areas of its classes, with 95 % confidence intervals.
 
     Parameters
@@ -43,6 +45,8 @@ def assess_map(path: str | Path, points: str | Path, field: str = REFERENCE) -> 
         The field with the true class of each point: its name, or its pixel value on the map. Points without
         one are left out, with a warning. A class that the map does not have is also warned of; the
         map never finds it, and its area is estimated, too.
+    layer : str, optional
+        The layer of a file with several, such as a GeoPackage to which others were added.
 
     Returns
     -------
@@ -57,7 +61,7 @@ def assess_map(path: str | Path, points: str | Path, field: str = REFERENCE) -> 
     >>> found.overall.value, found.overall.interval  # doctest: +SKIP
     """
     source = open_class_map(path)
-    file, drawn = read_points(points)
+    file, drawn = read_points(points, layer)
     missing = [name for name in (VALUE, PIXELS) if name not in drawn.fields]
     if missing:
         raise NotASampleError(file.path, f"has no field {missing[0]!r}, which points of a sample have")

@@ -91,13 +91,13 @@ def _write(
         raise DataError(f"{path.name} could not be written: {' '.join(str(error).split())}") from error
 
 
-def read_points(path: str | Path) -> tuple[SourceFile, Points]:
+def read_points(path: str | Path, layer: str | None) -> tuple[SourceFile, Points]:
     """Read points with all of their fields."""
     files = files_of(path)
     file = files[0]
     try:
         with watched(files):
-            layer = layer_of(file.path, None)
+            layer = layer_of(file.path, layer)
             meta, _, wkb, columns = ogr().raw.read(file.path, layer=layer)
     except ogr().errors.DataSourceError as error:
         raise DamagedFileError(file.path, KIND, error) from error
