@@ -160,9 +160,11 @@ class RasterLabels(WindowedLabels):
 
     @property
     def reading_bytes(self) -> int:
-        """A window and its mask, and tiles of it as they are looked up."""
-        pixel = self._dtype.itemsize + 3
-        return (self._window_pixels + _READ_PIXELS) * pixel + _TILE_PIXELS * _TILE_BYTES
+        """A window and its mask, and tiles of it as they are looked up, if they are."""
+        pixel, every = self._dtype.itemsize + 3, self._grid.width * self._grid.height
+        looked_up = min(_READ_PIXELS, every) * pixel + _TILE_PIXELS * _TILE_BYTES
+        same = all(scene.grid == self._grid for scene in self.scenes)
+        return self._window_pixels * pixel + (0 if same else looked_up)
 
     def fingerprint(self) -> dict[str, Any]:
         return {"files": [file.described() for file in self.files], "nodata": self._nodata}
