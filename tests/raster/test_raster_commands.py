@@ -181,8 +181,9 @@ def said_by(capsys, *arguments):
 
 def test_inspect_shows_how_features_are_made(place, capsys):
     out = said_by(capsys, "inspect", place / "forest.og")
-    for words in ("B2, B3, B4", "ratio = (B4 - B2) / (B4 + B2)", "3 x 3 pixels", "*QA.TIF, bits 1"):
+    for words in ("B2, B3, B4", "ratio = (B4 - B2) / (B4 + B2)", "3 x 3 pixels", "*QA.TIF: bits 1"):
         assert words in out, words
+    assert "scale" not in out and "south" not in out, "as usual"
     assert as_json(capsys, "inspect", place / "forest.og")["recipe"]["patch"] == 3
 
 

@@ -11,6 +11,9 @@ from rich.console import Console
 from ..messages.text import counted
 from ..reporting.tables import print_json, share, table
 
+# Two tables, which fit a screen, of the columns of `Accuracy.cells`.
+_TABLES = {"Accuracy with 95 % intervals": (0, 1, 3, 4), "Area with 95 % intervals": (0, 2, 5)}
+
 
 def run_sample(map_file: Path, output: Path, drawn: dict[str, int], as_json: bool, console: Console) -> None:
     from ..raster import sample_map
@@ -68,11 +71,13 @@ def run_assess(
         print_json({"map": str(map_file), "points": sources[0], **_facts(found)})
         return
     if not quiet:
-        first, *others = found.headings
-        shown = table("Accuracy and area with 95 % intervals, weighted by area", first, *others)
-        for cells in found.cells():
-            shown.add_row(*cells)
-        console.print(shown)
+        rows = [found.headings, *found.cells()]
+        for title, columns in _TABLES.items():
+            heads, *lines = ([cells[i] for i in columns] for cells in rows)
+            shown = table(title, *heads)
+            for cells in lines:
+                shown.add_row(*cells)
+            console.print(shown)
     console.print(f"Overall accuracy {found.overall.text(3)} (95 % interval)")
 
 

@@ -128,16 +128,25 @@ def _show_recipe(recipe: dict[str, Any] | None, console: Console) -> None:
     if recipe is None:
         return
     shown = facts_table("Features of scenes")
-    for name, value in recipe.items():
-        if name == "patch":
-            value = f"{value} x {value} pixels"
-        if isinstance(value, dict):
-            value = ", ".join(f"{key} = {one}" for key, one in value.items())
-        elif isinstance(value, list):
-            value = ", ".join(map(str, value))
-        if value not in (None, ""):
-            shown.add_row("expressions" if name == "extra" else name, str(value))
+    for name, text in _recipe_texts(recipe).items():
+        if text:
+            shown.add_row(name, text)
     console.print(shown)
+
+
+def _recipe_texts(recipe: dict[str, Any]) -> dict[str, str]:
+    """What a recipe has; empty if it is as usual. Older ones lack some."""
+    scales = {name: pair for name, pair in (recipe.get("scale") or {}).items() if pair != [1.0, 0.0]}
+    nodata = recipe.get("nodata")
+    return {
+        "bands": ", ".join(recipe["bands"]),
+        "expressions": ", ".join(f"{name} = {text}" for name, text in (recipe.get("extra") or {}).items()),
+        "patch": f"{recipe['patch']} x {recipe['patch']} pixels",
+        "lines": "from south to north" if recipe.get("south_up") else "",
+        "nodata": "" if nodata is None else f"{nodata:g}",
+        "mask": ": ".join(recipe.get("mask") or ()),
+        "scale and offset": ", ".join(f"{name}: {a:g} and {b:g}" for name, (a, b) in scales.items()),
+    }
 
 
 def _show_parameters(model: Any, facts: dict[str, Any], console: Console) -> None:
