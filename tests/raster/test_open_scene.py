@@ -255,7 +255,7 @@ def test_bands_that_are_missing_or_complex(tmp_path):
     [
         *({"patch": patch} for patch in (0, 2, -1, 1.0, "3", True, 19)),
         *({"bands": bands} for bands in ([], 3, [1])),
-        *({"nodata": value} for value in ("0", True, [0], 300, 0.5)),
+        *({"nodata": value} for value in ("0", True, [0], 300, 0.5, float("inf"))),
         *({"extra": extra} for extra in ("B1 + B2", ["B1"], {"B1": "B2"}, {"a b": "B1"}, {3: "B1"})),
     ],
 )

@@ -215,3 +215,18 @@ def test_other_scenes_must_have_the_same_features(tmp_path, path, labels):
     other = write_raster(tmp_path / "other.tif", BANDS, nodata=0, names=["B1x", "B2", "B3"])
     with pytest.raises(BandError, match=r"other.tif has no band 'B1'. Did you mean 'B1x'"):
         plain.predict(raster.open_scene(other))
+
+
+def test_a_scene_that_changes_between_the_passes(path, labels):
+    scene = raster.open_scene(path, patch=3).with_labels(labels)
+    changed = []
+
+    def change(progress):
+        if progress.stage == "top trees" and not changed:
+            changed.append(write_raster(path, BANDS[:, ::-1], nodata=0))
+            touch(path)
+
+    forest = RandomForestClassifier(6, random_state=3)
+    with pytest.raises(ChangedSourceError, match=r"scene.tif"):
+        forest.fit(scene, callback=change)
+    assert changed and not hasattr(forest, "forest_")

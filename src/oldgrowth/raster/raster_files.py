@@ -69,10 +69,12 @@ class Band:
 
 def possible(value: float | None, dtype: np.dtype[Any]) -> float | None:
     """The value as one of this type; None if there is none, or if it is NaN, which is always missing."""
-    if value is None or not math.isfinite(value) or dtype.kind not in "iu":
-        return None if value is None or math.isnan(value) else value
+    if value is None or math.isnan(value):
+        return None
+    if dtype.kind not in "iu":
+        return value
     limits = np.iinfo(dtype)
-    return int(value) if value == int(value) and limits.min <= value <= limits.max else None
+    return int(value) if limits.min <= value <= limits.max and value == int(value) else None
 
 
 def find_rasters(source: Any) -> list[SourceFile]:
