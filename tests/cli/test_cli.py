@@ -199,7 +199,6 @@ def test_wrong_usage_is_2(
     [
         (oldgrowth.OldgrowthError("The rows are\n  upside down."), "oldgrowth: The rows are upside down."),
         (OSError(28, "No space left on device"), "oldgrowth: [Errno 28] No space left on device"),
-        (MemoryError(), "oldgrowth: out of memory: use less data or a smaller forest"),
         (KeyError("x"), "oldgrowth: KeyError: 'x'"),
         (ValueError(), "oldgrowth: ValueError (--debug shows where)"),
     ],
@@ -210,6 +209,27 @@ def test_failure_is_1_and_one_sentence(
     fail_with(monkeypatch, error)
     assert run(["demo"]) == 1
     assert capsys.readouterr().err == words + "\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (MemoryError(), "Out of memory: the process uses "),
+        (MemoryError("9 GiB"), "Out of memory (9 GiB): the process uses "),
+        (RuntimeError("can't start new thread"), "The system refused to start a thread"),
+        (
+            ImportError("/x/_fblas.so: failed to map segment from shared object"),
+            "Out of memory (_fblas.so could not be loaded)",
+        ),
+    ],
+)
+def test_limits_of_the_system_are_a_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: Exception, words: str
+) -> None:
+    fail_with(monkeypatch, error)
+    assert run(["demo"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"oldgrowth: {words}") and "--jobs" in said
 
 
 @pytest.mark.parametrize("arguments", [["--debug", "demo"], ["demo", "--debug"]])

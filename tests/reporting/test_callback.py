@@ -45,6 +45,14 @@ def test_a_callback_is_told_of_every_stage(forest: RandomForestClassifier) -> No
     assert (max(p.bytes_written for p in seen) > 0) == (max(p.disk for p in seen) > 0) == on_disk
 
 
+def test_no_rows_are_promised_of_a_stage_with_nothing_to_do() -> None:
+    seen: list[FitProgress] = []
+    RandomForestClassifier(4).fit(X, Y, callback=seen.append)
+    ends = {p.stage: (p.rows, p.total_rows) for p in seen if p.finished}
+    assert ends["top trees"] == (0, 0)
+    assert all(done == total for done, total in ends.values())
+
+
 def test_a_callback_is_told_between_the_ends_of_a_slow_stage() -> None:
     def slow() -> Any:
         for first in range(0, 600, 100):

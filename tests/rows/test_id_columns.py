@@ -94,6 +94,18 @@ def test_arrays_frames_and_datasets_warn_alike() -> None:
             model.fit(x, target)
 
 
+def test_an_index_without_a_name_is_dropped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    frame = pd.DataFrame({"a": RNG.normal(size=500), "y": RNG.normal(size=500), "id": np.arange(500)})
+    frame.to_csv(tmp_path / "t.csv")
+    fit = ["fit", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "f.og", "--trees", "1", "--force"]
+    done(*fit, "-q")
+    assert "exclude them with --drop ',id'." in capsys.readouterr().err
+    for drop in (["--drop", ",id"], ["--drop", "id", "--drop", ""]):
+        done(*fit, "-q", *drop)
+        assert capsys.readouterr() == ("", "")
+        assert oldgrowth.load(tmp_path / "f.og").feature_names_in_.tolist() == ["a"]
+
+
 def test_the_command_line_names_the_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     frame = pd.DataFrame({"a": RNG.normal(size=500), "y": RNG.integers(0, 3, 500)})
     frame.rename_axis("Unnamed: 0").to_csv(tmp_path / "t.csv")

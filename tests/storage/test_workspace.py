@@ -299,3 +299,17 @@ def test_a_disk_that_does_not_tell_its_space(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", fails)
     with pytest.raises(SpillDirectoryError, match=r"space of its disk is not known \(Input/output error\)"):
         forest(tmp_path, checkpoint_dir=None, store="disk", spill_dir=tmp_path).fit(*DATA)
+
+
+def test_an_unnamed_file_that_fails_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with spill_workspace(tmp_path) as workspace:
+        before = os.listdir("/dev/fd")
+
+        def fail(_: int) -> None:
+            raise OSError(5, "Input/output error")
+
+        monkeypatch.setattr(os, "fstat", fail)
+        with pytest.raises(SpillDirectoryError, match="Input/output error"):
+            workspace.unnamed()
+        monkeypatch.undo()
+        assert os.listdir("/dev/fd") == before

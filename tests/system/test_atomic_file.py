@@ -132,3 +132,16 @@ def test_what_a_kill_leaves_is_reclaimed_and_nothing_else(tmp_path: Path) -> Non
     assert alive.communicate("")[0] == "" and alive.returncode == 0
     assert (tmp_path / "other.csv").read_bytes() == b"half"
     assert not [p for p in tmp_path.glob("*.part") if p not in (*mine, linked)]
+
+
+@pytest.mark.parametrize("what", ["seek", "tell"])
+def test_a_file_that_cannot_be_moved_in_is_named(what: str, tmp_path: Path) -> None:
+    path = tmp_path / "forest.og"
+    reading, writing = os.pipe()
+    with pytest.raises(UnwritableFileError, match=r"forest\.og .*Illegal seek"), new_file(path) as file:
+        file.write(b"x")
+        os.dup2(writing, file.fileno())  # which cannot be moved in
+        file.raw.seek(0) if what == "seek" else file.raw.tell()  # type: ignore[attr-defined]
+    os.close(reading)
+    os.close(writing)
+    assert not list(tmp_path.iterdir())

@@ -15,7 +15,7 @@ import oldgrowth.estimators.saved
 from helpers import make_data
 from oldgrowth import RandomForestClassifier, load, open_dataset
 from oldgrowth.datasets.files import SourceFile, stamp_of
-from oldgrowth.errors import OutOfMemoryError, ThreadLimitError
+from oldgrowth.errors import OutOfMemoryError, ThreadLimitError, UnreadableFileError
 
 X, Y = make_data(5000, 6, 3, seed=3)
 # Under a limit on addresses that is a little above what the process has.
@@ -102,10 +102,19 @@ def test_a_reader_without_threads_does_not_blame_the_file(tmp_path) -> None:
     path.write_text("a,y\n1,2\n")
     file = SourceFile(str(path), None, *stamp_of(str(path), None))
     words = "Unknown error: Failed to launch worker thread: Resource temporarily unavailable"
-    with pytest.raises(ThreadLimitError, match="launch worker thread"), file.blamed("CSV"):
+    with pytest.raises(ThreadLimitError, match="refused to start a thread in addition"), file.blamed("CSV"):
         raise pa.ArrowException(words)
     with pytest.raises(OutOfMemoryError, match="malloc of size 640 failed"), file.blamed("CSV"):
         raise pa.ArrowMemoryError("malloc of size 640 failed")
+
+
+def test_a_file_that_cannot_be_closed_is_not_damaged(tmp_path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a,y\n1,2\n")
+    file = SourceFile(str(path), None, *stamp_of(str(path), None))
+    for words in ("error closing file", "Can't decrement id ref count (unable to close file, errno = 5)"):
+        with pytest.raises(UnreadableFileError, match="operating system failed"), file.blamed("CSV"):
+            raise OSError(words)
 
 
 def test_a_forest_that_does_not_fit_memory(tmp_path, monkeypatch) -> None:

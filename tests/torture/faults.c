@@ -18,7 +18,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { OPEN, WRITE, READ, SYNC, RENAME, MKDIR, LOCK, UNLINK, TRUNCATE, MAP, LIST, LOOK, KINDS };
+enum { OPEN, WRITE, READ, SYNC, RENAME, MKDIR, LOCK, UNLINK, TRUNCATE, MAP, LIST, LOOK, SEEK, KINDS };
 enum { ONCE, FROM_THERE_ON, SHORT };
 
 static char folder[PATH_MAX];
@@ -236,3 +236,19 @@ LOOKS(statvfs64, statvfs64)
   }
 LOOKS_AT(fstatat, stat)
 LOOKS_AT(fstatat64, stat64)
+
+#define LOOKS_INTO(name, result) \
+  int name(int fd, struct result *found) { \
+    REAL(int, name, int, struct result *); \
+    return struck(LOOK, fd_below(fd)) ? -1 : real(fd, found); \
+  }
+LOOKS_INTO(fstat, stat)
+LOOKS_INTO(fstat64, stat64)
+
+#define SEEKS(name) \
+  off_t name(int fd, off_t at, int whence) { \
+    REAL(off_t, name, int, off_t, int); \
+    return struck(SEEK, fd_below(fd)) ? -1 : real(fd, at, whence); \
+  }
+SEEKS(lseek)
+SEEKS(lseek64)

@@ -36,6 +36,7 @@ from faulty_work import SCENARIOS, Scenario
 
 KINDS = (
     "open", "write", "read", "sync", "rename", "mkdir", "lock", "unlink", "truncate", "map", "list", "look",
+    "seek",
 )  # fmt: skip
 ONCE, FROM_THERE_ON, SHORT = 0, 1, 2
 MODES = ("once", "from there on", "half done")
@@ -51,6 +52,7 @@ FAULTS: list[tuple[str, int, int]] = [
     ("map", errno.ENOMEM, ONCE),
     ("list", errno.EIO, ONCE), ("list", errno.EMFILE, FROM_THERE_ON),
     ("look", errno.EIO, ONCE), ("look", errno.EACCES, FROM_THERE_ON),
+    ("seek", errno.EIO, ONCE),
 ]  # fmt: skip
 SECONDS = 120  # after which a child hangs
 

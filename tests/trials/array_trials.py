@@ -85,11 +85,9 @@ TRIALS = [
     fit_refused("dates", np.zeros((40, 2), "M8[s]"), "datetime64"),
     fit_refused("durations", np.zeros((40, 2), "m8[s]"), "timedelta64"),
     fit_refused("complex numbers", X.astype(complex), "Complex", "complex"),
-    fit_refused(
+    fits(
         "whole numbers of 128 bits",
         pl.DataFrame({"a": pl.Series([1] * 40, dtype=pl.Int128), "b": X[:, 0]}),
-        "'a'",
-        "Int128",
     ),
     *(
         fit_refused(

@@ -144,6 +144,9 @@ TRIALS = [
         words=("t.csv", "'yy'", "'y'"),
     ),
     fit("fit, features that are not there", "t.csv", *FIT, "--features", "u,v", code=1, words=("'u'", "'v'")),
+    fit("fit, drop an unnamed column that is not there", "t.csv", *FIT, "--drop", "", code=1, words=("''",)),
+    fit("fit, features without a name", "t.csv", *FIT, "--features", "", code=1, words=("''",)),
+    predict("predict, keep without a name", "t.csv", "--keep", "", code=1, words=("''",)),
     fit("fit, drop what is not there", "t.csv", *FIT, "--drop", "u,v", code=1, words=("'u'", "'v'")),
     fit(
         "fit, features and drop",

@@ -349,6 +349,9 @@ TRIALS = [
         )
         for role in ("target", "features", "weight")
     ),
+    refused(
+        "a list of lists of features", X, errors.ParameterError, "which ['a']", "[['a']]", features=[["a"]]
+    ),
     refused("not hdf5", "t.h5", errors.DamagedFileError, "t.h5", make=writes("t.h5", b"hello " * 9)),
     refused(
         "not feather",

@@ -20,12 +20,14 @@ from ..errors import (
     CheckpointError,
     DirectoryInUseError,
     MemoryLimitError,
+    OldgrowthError,
     ParameterError,
     SpillDirectoryError,
 )
 from ..estimators.parameters import KINDS, TASKS
 from ..messages.log import IN_WORDS
 from ..messages.text import printable
+from ..system.resource_limits import limit_error
 from ..system.signals import Terminated, ended_by_signals
 from .options import (
     BATCH_ROWS,
@@ -361,7 +363,7 @@ def _run(arguments: Sequence[str] | None, state: State) -> int:
     except Exception as error:  # noqa: BLE001 - every failure ends in a sentence
         if state.debug:
             traceback.print_exc()
-        _say(_sentence(error))
+        _say(_sentence(limit_error(error) or error))
         return FAILED
     return code if isinstance(code, int) else 0
 
@@ -370,9 +372,7 @@ def _sentence(error: Exception) -> str:
     text = _one_line(getattr(error, "on_command_line", error))
     if isinstance(error, _ABOUT_PARAMETERS):
         return in_options(text)
-    if isinstance(error, MemoryError):
-        return f"out of memory: {text or 'use less data or a smaller forest'}"
-    if text and isinstance(error, ValueError | OSError):
+    if text and isinstance(error, OldgrowthError | ValueError | OSError):
         return text
     # The message of another error may not be clear without its type.
     kind = type(error).__name__

@@ -76,8 +76,9 @@ def points_path(context: click.Context, parameter: click.Parameter, path: Path) 
 
 
 def comma_names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Names of columns, in several options or separated by commas."""
-    return tuple(name.strip() for value in values for name in value.split(",") if name.strip()) or None
+    """Names of columns, in several options or separated by commas; one without a name, such as the index
+    that pandas writes, is given as the empty text."""
+    return tuple(name.strip() for value in values for name in value.split(",")) or None
 
 
 @dataclass

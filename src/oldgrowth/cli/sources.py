@@ -30,6 +30,7 @@ from ..planning.planner import jobs_of
 from ..reporting.progress import Machine, Observers, Progress
 from ..rows.read_ahead import read_ahead
 from ..storage.workspace import spill_workspace
+from ..system.resource_limits import check_address_space
 from .columns import Columns
 from .options import STANDARD
 from .scenes import SceneSource, are_scenes
@@ -169,6 +170,7 @@ def predictor_for(model: Any, work: Work, data: Dataset, needs: Needs, n_carried
     """Predicts class probabilities or values within the memory limit."""
     forest = model.forest_
     jobs = jobs_of(model.n_jobs if work.jobs is None else work.jobs)
+    check_address_space(jobs)
     needs = needs.with_reading(data, n_carried)
     plan = plan_batches(forest, work.memory_limit, jobs, needs, work.batch_rows)
     return BatchPredictor(partial(predict_means, forest, hard_votes(model)), plan)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..checks import path_of
 from ..errors import MissingColumnError, ParameterError, UnknownSourceError
+from ..messages.surface import short
 from .columns import AllBut
 
 # Libraries whose tables are not supported, and how to convert them.
@@ -91,10 +92,12 @@ def checked_features(features: Any, frame: Any = None) -> Any:
         return features
     if isinstance(features, Mapping | Set | bytes) or not isinstance(features, Iterable):
         raise ParameterError("features", features, "a list of column names or numbers")
-    names = [_own_name(frame, name) if _is_hashable(name) else name for name in features]
+    given = list(features)
+    names = [_own_name(frame, name) if _is_hashable(name) else name for name in given]
     for name in names:
         if isinstance(name, bool | np.bool_) or not isinstance(name, str | int | np.integer):
-            raise ParameterError("features", name, "a list of column names or numbers")
+            wanted = f"a list of column names or numbers, which {short(name)} in it is not"
+            raise ParameterError("features", given, wanted)
     names = [int(name) if isinstance(name, np.integer) else name for name in names]
     missing = [name for name in names if frame is not None and not isinstance(name, str)]
     if missing:

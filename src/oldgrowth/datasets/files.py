@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -15,8 +16,16 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from ..errors import ChangedSourceError, DamagedFileError, MissingExtraError, NoDataError, UnreadableFileError
+from ..errors import (
+    ChangedSourceError,
+    DamagedFileError,
+    MissingExtraError,
+    NoDataError,
+    OldgrowthError,
+    UnreadableFileError,
+)
 from ..system.resource_limits import limit_error
+from .arrow_threads import start_arrow_threads
 from .walking import Chosen, check_regular, match, partition_of, split_glob, walk
 
 # Errors that file readers raise: zipfile and h5py raise RuntimeError for damaged structures, pyarrow raises
@@ -25,6 +34,9 @@ READ_ERRORS = (
     *(OSError, EOFError, RuntimeError, UnicodeDecodeError),
     *(pa.ArrowException, zipfile.BadZipFile, zlib.error),
 )
+
+# What Arrow and HDF5 say if a file cannot be closed.
+_CLOSING = re.compile(r"error closing file|unable to close file")
 
 
 @dataclass(frozen=True)
@@ -44,6 +56,7 @@ class SourceFile:
         return opened
 
     def open_arrow(self) -> pa.NativeFile:
+        start_arrow_threads()
         # Not memory-mapped: truncating a mapped file would kill the process.
         if self.system is None:
             return pa.OSFile(self.path)
@@ -72,12 +85,13 @@ class SourceFile:
         """Turn read errors inside the context into errors that name this file."""
         try:
             yield
+        except OldgrowthError:
+            raise
         except READ_ERRORS as error:
             if (limit := limit_error(error)) is not None:
                 raise limit from error
-            if (
-                isinstance(error, OSError) and error.errno is not None
-            ):  # an error of the system, not of the contents
+            system = isinstance(error, OSError) and error.errno is not None
+            if system or _CLOSING.search(str(error)):  # an error of the system, not of the contents
                 raise UnreadableFileError(self.path, error) from error
             self.check_unchanged()
             raise DamagedFileError(self.path, kind, error) from error

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import ChangedSourceError, OldgrowthError, OnceOnlyError, ReadError
+from .arrow_threads import start_arrow_threads
 from .batches import Span
 from .columns import choose_columns
 from .frames import polars_schema, with_decimals
@@ -136,6 +137,7 @@ class ArrowStreamDataset(StreamDataset):
         """Return the schema; refuse a source whose second stream does not start with the same rows."""
         if isinstance(self._source, pa.RecordBatchReader):
             raise OnceOnlyError(f"A {type(self._source).__name__}")
+        start_arrow_threads()  # the source may be read by Arrow
         try:
             reader = pa.RecordBatchReader.from_stream(self._source)
             begin = _first_batch(reader)

@@ -31,10 +31,10 @@ class UnknownSourceError(DataError):
 class UnreadableFileError(DataError):
     """The operating system does not allow a file to be read, or fails to read it."""
 
-    def __init__(self, file: str, error: OSError) -> None:
+    def __init__(self, file: str, error: Exception) -> None:
         denied = isinstance(error, PermissionError)
         way = "you need permission to read it" if denied else "the disk or the operating system failed"
-        super().__init__(f"{file} cannot be read ({error.strerror}): {way}.")
+        super().__init__(f"{file} cannot be read ({getattr(error, 'strerror', None) or error}): {way}.")
 
 
 class DamagedFileError(DataError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..messages.surface import name_in
+from ..messages.surface import Say, name_in
 from ..messages.text import human_bytes, size_setting
 from .base import DataError, OldgrowthError
 
@@ -170,23 +170,33 @@ class OutOfMemoryError(OldgrowthError, MemoryError):
     """The operating system refused to allocate memory."""
 
     def __init__(self, reason: str, resident: str, address_space: str | None) -> None:
-        limit = f" and may address {address_space} (ulimit -v)" if address_space else ""
-        super().__init__(
-            lambda say: (
-                f"Out of memory ({reason or 'no reason given'}): the process uses {resident}{limit}. Raise "
-                f"its limits, or lower {name_in(say, 'memory_limit')} or {name_in(say, 'n_jobs')}."
+        used = f"Out of memory{f' ({reason})' if reason else ''}: the process uses {resident}"
+
+        def say_it(say: Say) -> str:
+            if address_space is None:
+                jobs, memory = name_in(say, "n_jobs"), name_in(say, "memory_limit")
+                return f"{used}. Raise its limits, or lower {memory} or {jobs}."
+            return (
+                f"{used} and may address {address_space} (ulimit -v). Raise this limit, or lower "
+                f"{name_in(say, 'n_jobs')}."
             )
-        )
+
+        super().__init__(say_it)
 
 
 class ThreadLimitError(OldgrowthError, RuntimeError):
     """The operating system refused to start a thread."""
 
-    def __init__(self, reason: str, running: int, address_space: str | None) -> None:
-        limit = f", or on addresses ({address_space}, ulimit -v)" if address_space else ""
+    def __init__(self, running: int, threads: str | None, address_space: str | None) -> None:
+        limits = [
+            *([f"{threads} processes and threads of the user (ulimit -u)"] if threads else []),
+            *([f"{address_space} of addresses (ulimit -v)"] if address_space else []),
+        ]
+        allowed = f" Limits: {', '.join(limits)}." if limits else ""
         super().__init__(
             lambda say: (
-                f"No thread could be started in addition to the {running} of the process: {reason}. Lower "
-                f"{name_in(say, 'n_jobs')}, or raise the limit on processes and threads (ulimit -u){limit}."
+                f"The system refused to start a thread in addition to the {running} of the process.{allowed} "
+                f"Lower {name_in(say, 'n_jobs')}, or raise the limits of the process (ulimit -u, ulimit -v) "
+                "or of its control group (pids.max)."
             )
         )

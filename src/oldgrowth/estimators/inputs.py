@@ -22,6 +22,8 @@ from ..messages.text import counted
 
 _VALUES = re.compile(r"(:\s*array=.*?\.\s*(?=Reshape)|\n\[.*\]\s*)", re.DOTALL)  # printed by scikit-learn
 
+_NOT_IN_NUMPY = ("Int128", "UInt128", "Null")  # types of polars
+
 _LENGTHS = re.compile(r"inconsistent numbers of samples: \[(\d+), (\d+)\]")
 
 
@@ -62,7 +64,7 @@ def explained(name: str, X: Any = None) -> Iterator[None]:
 
 
 def plain_numbers(X: Any) -> Any:
-    """X with decimals and empty columns as floats, if it is a polars frame or an Arrow table.
+    """X with decimals, 128-bit integers and empty columns as floats, if it is a polars frame or Arrow table.
 
     Times are refused: polars would convert them to numbers.
     """
@@ -70,7 +72,7 @@ def plain_numbers(X: Any) -> Any:
     if polars is not None and isinstance(X, polars.DataFrame):
         if any(dtype.is_temporal() or dtype.is_nested() for dtype in X.dtypes):
             raise NotNumbersError(_bad_columns(X))
-        odd = [name for name, dtype in X.schema.items() if dtype.is_decimal() or dtype == polars.Null]
+        odd = [name for name, dtype in X.schema.items() if dtype.is_decimal() or str(dtype) in _NOT_IN_NUMPY]
         return X.with_columns(polars.col(odd).cast(polars.Float64)) if odd else X
     if arrow is not None and isinstance(X, arrow.Table):
         odd = [field.name for field in X.schema if _is_odd(arrow, field.type)]
@@ -281,7 +283,7 @@ def _what_else(column: Any) -> str:
     try:
         values = np.asarray(column)
     except Exception:  # noqa: BLE001 - any library may fail, and the type is enough
-        return f"{dtype}: cast it to Float64" if "Int128" in str(dtype) else str(dtype)
+        return str(dtype)
     if values.dtype.kind in "biuf" and values.ndim == 1:
         return ""
     if values.dtype.kind in "OUST" and values.ndim == 1:

@@ -179,7 +179,8 @@ def _prepare(context: FitContext, planner: Planner, sampled: Sampled, limits: Li
 def _top_trees(context: FitContext, prepared: Prepared) -> tuple[Prepared, list[TopTree]]:
     """The top trees, and the rounds in which their buckets are made."""
     plan = prepared.plan
-    with context.recorder.stage("top trees", plan.top_sample * len(prepared.trees_of_tops)) as progress:
+    rows = plan.top_sample * len(prepared.trees_of_tops) if plan.needs_top_trees(prepared.n_rows) else 0
+    with context.recorder.stage("top trees", rows) as progress:
         tops = grow_top_trees(
             prepared.sampled,
             plan,

@@ -27,7 +27,7 @@ class IdColumnWarning(OldgrowthWarning):
             "Unless intended, exclude them"
         )
         self._in_python = f"{what}, for example with features=[...] of open_dataset."
-        can_drop = all(isinstance(name, str) and name.strip() and "," not in name for name in columns)
+        can_drop = all(isinstance(name, str) and name == name.strip() and "," not in name for name in columns)
         drop = f" with --drop {','.join(map(str, columns))!r}"
         self.on_command_line = f"{what}{drop if can_drop else ': name the other columns with --features'}."
 

@@ -93,7 +93,7 @@ class SpillFile:
     """A file that grows at its end and is read anywhere."""
 
     def __init__(self, workspace: Directory, path: Path, unnamed: int | None = None) -> None:
-        """The file at `path`, made if need be; or a unnamed one that was there, by its descriptor."""
+        """The file at `path`, made if need be; or an unnamed one, by its descriptor, which it closes."""
         self.path = path
         self._workspace = workspace
         self._unnamed = unnamed
@@ -101,6 +101,8 @@ class SpillFile:
             with self._descriptor(os.O_CREAT) as descriptor:
                 self.size = os.fstat(descriptor).st_size
         except OSError as error:
+            if unnamed is not None:
+                _close(unnamed)
             raise workspace.write_failed(error, path, 0) from error
 
     @contextmanager

@@ -61,7 +61,7 @@ def _new_file(path: Path) -> Iterator[BinaryIO]:
     try:
         _reclaim(final.parent)
         name, handle = _open_part(final)
-        with io.BufferedRandom(_NamedFile(handle, path)) as file:
+        with _NamedFile(handle, path) as raw, io.BufferedRandom(raw) as file:
             yield file
             _sync(file)
             check_replaceable(path)
@@ -116,11 +116,31 @@ class _NamedFile(io.FileIO):
         super().__init__(handle, "r+")
         self._path = path
 
-    def write(self, data: Any) -> int:
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
         try:
-            return super().write(data)
+            yield
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(self._path)) from error
+
+    def write(self, data: Any) -> int:
+        with self._named():
+            return super().write(data)
+
+    def seek(self, position: int, whence: int = os.SEEK_SET, /) -> int:
+        with self._named():
+            return super().seek(position, whence)
+
+    def tell(self) -> int:
+        with self._named():
+            return super().tell()
+
+    def close(self) -> None:
+        with self._named():
+            super().close()
+
+    def seekable(self) -> bool:
+        return True  # it is a regular file; FileIO would take a failure for a pipe
 
 
 def _discard(part: Path) -> None:

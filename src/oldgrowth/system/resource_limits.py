@@ -6,6 +6,7 @@ Libraries report these in different ways, some as if a file were damaged.
 from __future__ import annotations
 
 import errno
+import os
 import re
 import threading
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 from ..errors import OldgrowthError, OutOfMemoryError, ThreadLimitError
 from ..messages.text import human_bytes
-from .memory import resident_memory
+from .memory import resident_memory, return_memory_when_freed
 
 try:
     import resource
@@ -28,6 +29,8 @@ _LEAST_ADDRESSES, _ADDRESSES_OF_THREAD = 64 * 2**20, 16 * 2**20
 
 # The messages of Python, Arrow and polars.
 _NO_THREAD = re.compile(r"start new thread|launch worker thread|spawn \w*\s*thread", re.IGNORECASE)
+# The messages of the dynamic linker.
+_NO_ROOM = re.compile(r"failed to map segment|cannot (allocate|map|create) |out of memory", re.IGNORECASE)
 
 
 class _ClearLimits:
@@ -61,10 +64,12 @@ def clear_about_limits(method: _Method) -> _Method:
 def check_address_space(n_jobs: int) -> None:
     """Refuse to start work if the limit on addresses (ulimit -v) leaves too little for `n_jobs` threads.
 
-    When it is used up, libraries and the C runtime may end the process instead of reporting an error.
+    When it is used up, libraries and the C runtime may end the process instead of reporting an error. Under
+    such a limit, malloc has few arenas, each of which would reserve addresses.
     """
     if resource is None or (limit := resource.getrlimit(resource.RLIMIT_AS)[0]) == resource.RLIM_INFINITY:
         return
+    return_memory_when_freed()
     try:
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     except (OSError, ValueError):  # another system than Linux
@@ -82,16 +87,37 @@ def limit_error(error: BaseException) -> OldgrowthError | None:
     if isinstance(error, OldgrowthError):
         return None
     text = " ".join(str(error).split()).rstrip(".")
+    if isinstance(error, ImportError) and _NO_ROOM.search(text):
+        text = f"{Path(text.split(':')[0]).name} could not be loaded"
+        return OutOfMemoryError(text, human_bytes(resident_memory()), _address_space())
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
-        return OutOfMemoryError(text, human_bytes(resident_memory()), _limited("RLIMIT_AS"))
+        return OutOfMemoryError(text, human_bytes(resident_memory()), _address_space())
     if _NO_THREAD.search(text):
-        return ThreadLimitError(text, threading.active_count(), _limited("RLIMIT_AS"))
+        return ThreadLimitError(_running_threads(), _thread_limit(), _address_space())
     return None
 
 
-def _limited(name: str) -> str | None:
+def _running_threads() -> int:
+    """The threads of this process, with those of libraries."""
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:  # another system than Linux
+        return threading.active_count()
+
+
+def _thread_limit() -> str | None:
+    limit = _limit("RLIMIT_NPROC")
+    return None if limit is None else f"{limit:,}"
+
+
+def _address_space() -> str | None:
+    limit = _limit("RLIMIT_AS")
+    return None if limit is None else human_bytes(limit)
+
+
+def _limit(name: str) -> int | None:
     """A limit of the process, if there is one."""
     if resource is None:
         return None
     limit = resource.getrlimit(getattr(resource, name))[0]
-    return None if limit == resource.RLIM_INFINITY else human_bytes(limit)
+    return None if limit == resource.RLIM_INFINITY else limit
