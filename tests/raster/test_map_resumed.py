@@ -52,7 +52,7 @@ MOMENTS = {
     "after the state is saved": ("raw_map.RawMap.put", 5),
     "before the first copy": ("cog.gdal_copy", 1),
     "before the second copy": ("cog.gdal_copy", 2),
-    "before a copy is read": ("cog.MapFile._read_back", 2),
+    "before a copy is read": ("cog.MapFile._compared", 2),
     "before files appear": ("map_outputs.Outputs.publish", 1),
     "after one has appeared": ("map_outputs._move", 2),
     "after two have appeared": ("map_outputs._move", 3),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,6 @@ from rasterio.errors import RasterioError
 from rasterio.shutil import copy as gdal_copy
 from rasterio.windows import Window
 
-from .. import _core
 from ..system.signals import Terminated
 from .grid import Grid
 from .map_layers import MapLayer
@@ -28,8 +27,8 @@ _KINDS = {"uint8": "Byte", "uint16": "UInt16", "float32": "Float32"}
 _OPTIONS = {"driver": "COG", "COMPRESS": "DEFLATE", "PREDICTOR": "YES", "BIGTIFF": "IF_SAFER"}
 # Sides of tiles, and the most bytes of one, with all bands: GDAL has some of them in memory.
 _SIDES, _TILE_BYTES = (512, 256, 128), 1 << 24
-_TILES_AT_ONCE = 8
-MOST_CACHE, LEAST_CACHE = 64 << 20, 16 << 20
+_TILES_AT_ONCE = 12
+MOST_CACHE, LEAST_CACHE = 32 << 20, 16 << 20
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -54,11 +53,9 @@ class MapFile:
     @property
     def copying_bytes(self) -> int:
         """Memory of a copy beside GDAL's cache."""
-        wide = self.side * (-(-self.grid.width // self.side)) * self.layer.pixel_bytes
-        tiles = _TILES_AT_ONCE * self.side * self.side * self.layer.pixel_bytes
-        return tiles + 2 * wide
+        return _TILES_AT_ONCE * self.side * self.side * self.layer.pixel_bytes
 
-    def copied(self, raw: Path, finished: Path, checksum: int, cache: int) -> Any:
+    def copied(self, raw: Path, finished: Path, cache: int) -> Any:
         """Copy a raw file, and check what is in the copy. Returns pixels by value, if they are classes."""
         virtual = raw.with_suffix(".vrt")
         virtual.write_text(self._virtual(raw.name), encoding="utf-8")
@@ -68,7 +65,7 @@ class MapFile:
         def copy() -> Any:
             with rasterio.Env(GDAL_CACHEMAX=cache, GDAL_NUM_THREADS="2", GDAL_PAM_ENABLED=True):
                 gdal_copy(virtual, finished, **options)
-                return self._read_back(finished, checksum)
+                return self._compared(raw, finished)
 
         try:
             found = _in_a_thread(copy)
@@ -81,28 +78,35 @@ class MapFile:
             os.close(handle)
         return found
 
-    def _read_back(self, finished: Path, checksum: int) -> Any:
+    def _compared(self, raw: Path, finished: Path) -> npt.NDArray[np.int64]:
         """Compare all pixels with the raw file: GDAL does not report each failure to write.
 
         Returns how many pixels each value has, or how many have no value and how many have one.
         """
-        crc, counts = 0, np.zeros(1 << 16 if self.layer.names else 2, dtype=np.int64)
-        for pixels in self._strips(finished):
-            crc = _core.crc32c(pixels.reshape(-1).view(np.uint8), crc)
-            values = pixels[..., 0].reshape(-1)
-            counts += np.bincount(values if self.layer.names else values == values, minlength=len(counts))
-        if crc != checksum:
-            raise CopyFailed("the file does not have the pixels that were written to it")
+        counts = np.zeros(1 << 16 if self.layer.names else 2, dtype=np.int64)
+        handle = os.open(raw, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            with rasterio.open(finished) as file:
+                for _, window in file.block_windows(1):
+                    pixels = np.ascontiguousarray(file.read(window=window).transpose(1, 2, 0))
+                    wanted = self._raw_pixels(handle, window)
+                    if not np.array_equal(pixels.view(np.uint8), wanted.view(np.uint8)):
+                        raise CopyFailed("the file does not have the pixels that were written to it")
+                    values = pixels[..., 0].reshape(-1)
+                    known = values if self.layer.names else values == values
+                    counts += np.bincount(known, minlength=len(counts))
+        finally:
+            os.close(handle)
         return counts
 
-    def _strips(self, finished: Path) -> Iterator[npt.NDArray[Any]]:
-        """Pixels by line, pixel and band, a row of tiles at a time, or less if they are large."""
-        width, height = self.grid.width, self.grid.height
-        lines = max(1, min(self.side, _TILE_BYTES // (width * self.layer.pixel_bytes)))
-        with rasterio.open(finished) as file:
-            for first in range(0, height, lines):
-                window = Window(0, first, width, min(lines, height - first))
-                yield np.ascontiguousarray(file.read(window=window).transpose(1, 2, 0))
+    def _raw_pixels(self, handle: int, window: Window) -> npt.NDArray[Any]:
+        """Pixels of the raw file by line, pixel and band."""
+        layer = self.layer
+        out = np.zeros((window.height, window.width, len(layer.bands)), dtype=layer.dtype)
+        for i, line in enumerate(out.view(np.uint8).reshape(window.height, -1)):
+            place = (window.row_off + i) * self.grid.width + window.col_off
+            os.preadv(handle, [line.data], place * layer.pixel_bytes)
+        return out
 
     def _virtual(self, raw: str) -> str:
         """The raw file as a virtual raster (VRT)."""

@@ -266,7 +266,7 @@ def _copied(file: MapFile, raw: RawMap, name: str, finished: Path, cache: int) -
     made = finished.with_name(f"map-{name}.new.tif")
     for leftover in finished.parent.glob(f"map-{name}.new.*"):  # GDAL's temporary files, too
         leftover.unlink()
-    counts: npt.NDArray[np.int64] = file.copied(raw.path(name), made, raw.checksum(name), cache)
+    counts: npt.NDArray[np.int64] = file.copied(raw.path(name), made, cache)
     beside = made.with_name(made.name + SIDECAR)
     if beside.exists():
         beside.replace(finished.with_name(finished.name + SIDECAR))

@@ -52,10 +52,6 @@ class RawMap:
     def is_complete(self) -> bool:
         return self.lines == self._height
 
-    def checksum(self, name: str) -> int:
-        """Of all pixels of a layer."""
-        return self._crcs[name]
-
     @contextmanager
     def opened(self) -> Iterator[None]:
         """Files that are written to, beginning with what an earlier run has done."""
