@@ -40,6 +40,8 @@ from .raw_map import RawMap
 from .remembered import check_scene, colors_of
 from .scene import Scene
 
+_PAGES = 16 << 20  # of a mapped forest, read one after the other
+
 
 @dataclass(frozen=True)
 class WrittenMap:
@@ -251,8 +253,9 @@ def _check_memory(work: MapWork, files: Mapping[str, MapFile]) -> None:
         work.plan(work.lines(0))
     except MemoryLimitError as error:
         least = max(least, error.least)
-    if least:
-        raise MemoryLimitError(work.limit, least, "")
+    forest = work.forest.forest_
+    if least:  # pages of a mapped forest may come and go until the next call
+        raise MemoryLimitError(work.limit, least + forest.mapped * min(forest.nbytes, _PAGES), "")
 
 
 def _cache(limit: int, file: MapFile) -> int:
