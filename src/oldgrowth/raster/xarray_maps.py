@@ -106,7 +106,7 @@ def predict_xarray(
 def _check_installed() -> None:
     for package in ("xarray>=2024.1", "rioxarray>=0.17"):
         if find_spec(package.partition(">=")[0]) is None:
-            raise MissingExtraError(package, "predict_xarray")
+            raise MissingExtraError(package, "predict_xarray", "xarray")
     import rioxarray  # noqa: F401 - adds .rio
 
 
