@@ -326,7 +326,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     words = IN_WORDS.set(in_options)
     try:
-        with ended_by_signals(), warnings.catch_warnings():
+        with ended_by_signals(interrupts=True), warnings.catch_warnings():
             warnings.showwarning = _warn  # a sentence, without the line of code
             return _run(arguments, state)
     finally:
