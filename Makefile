@@ -64,7 +64,7 @@ bench-scale: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/scale.py $(SCALE)
 
 bench-raster: $(VENV)/.installed-bench
-	$(BIN)/python benchmarks/rasters.py $(RASTERS)
+	$(BIN)/python benchmarks/scenes.py $(RASTERS)
 
 sweep: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/sweep.py $(if $(DATA),--data $(DATA))

@@ -13,7 +13,7 @@ from vectors import labels_of
 
 from oldgrowth import RandomForestClassifier, raster
 from oldgrowth.errors import DataError, MemoryLimitError, ParameterError
-from oldgrowth.raster import scene as scene_module
+from oldgrowth.raster.scenes import scene as scene_module
 
 SHAPE = (60, 70)
 
@@ -183,7 +183,7 @@ def test_blocks_without_valid_pixels_are_not_drawn(tmp_path):
 
 
 def test_too_many_blocks_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("oldgrowth.raster.blocks.MOST_BLOCKS", 50)
+    monkeypatch.setattr("oldgrowth.raster.labels.blocks.MOST_BLOCKS", 50)
     with pytest.raises(ParameterError, match=r"size must be larger: there would be \d+ blocks"):
         made(tmp_path).split_blocks(100)
 

@@ -11,7 +11,7 @@ from oldgrowth import (
     raster,
 )
 from oldgrowth.errors import ParameterError
-from oldgrowth.raster import scene as scene_module
+from oldgrowth.raster.scenes import scene as scene_module
 
 SMALL = {"n_estimators": 6, "trees_per_top": 2, "bucket_size": 300, "random_state": 3}
 

@@ -11,7 +11,7 @@ from vectors import label_image, labels_of
 
 from oldgrowth import raster
 from oldgrowth.errors import ChangedSourceError
-from oldgrowth.raster import label_rasters, label_windows
+from oldgrowth.raster.labels import label_rasters, label_windows
 
 SHAPE = (40, 50)
 

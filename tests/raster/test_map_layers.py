@@ -7,7 +7,7 @@ from rasters import smooth_scene, write_raster
 
 from oldgrowth import RandomForestClassifier, raster
 from oldgrowth.errors import ParameterError
-from oldgrowth.raster.map_layers import class_layer, probability_layer
+from oldgrowth.raster.maps.map_layers import class_layer, probability_layer
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from oldgrowth.errors import (
     UnfinishedMapError,
     UnwritableFileError,
 )
-from oldgrowth.raster import cog, map_outputs
+from oldgrowth.raster.maps import cog, map_outputs
 from oldgrowth.system.limits import DiskSpace
 
 

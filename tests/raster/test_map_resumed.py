@@ -13,8 +13,8 @@ from rasters import smooth_scene, write_raster
 
 import oldgrowth
 from oldgrowth import RandomForestClassifier, raster
-from oldgrowth.raster import cog, map_pixels
-from oldgrowth.raster import scene as scene_module
+from oldgrowth.raster.maps import cog, map_pixels
+from oldgrowth.raster.scenes import scene as scene_module
 
 OUTPUTS = ("map.tif", "map.tif.aux.xml", "p.tif", "c.tif")
 
@@ -63,7 +63,11 @@ import json, os, signal, sys
 from functools import reduce
 import oldgrowth
 from oldgrowth import raster
-from oldgrowth.raster import cog, map_outputs, map_pixels, raw_map, scene as scene_module
+from oldgrowth.raster.maps import cog
+from oldgrowth.raster.maps import map_outputs
+from oldgrowth.raster.maps import map_pixels
+from oldgrowth.raster.maps import raw_map
+from oldgrowth.raster.scenes import scene as scene_module
 
 def killed_at(function, call):
     left = [call]

@@ -8,7 +8,7 @@ from vectors import labels_of, on_map, write_vectors
 
 from oldgrowth import raster
 from oldgrowth.errors import ParameterError
-from oldgrowth.raster import scene as scene_module
+from oldgrowth.raster.scenes import scene as scene_module
 
 SHAPE = (60, 70)
 

@@ -16,7 +16,7 @@ import oldgrowth
 from cli_files import as_json, done, failed
 from oldgrowth import raster
 from oldgrowth.cli.main import run
-from oldgrowth.raster.raw_map import RawMap
+from oldgrowth.raster.maps.raw_map import RawMap
 
 BANDS = ("B2", "B3", "B4")
 FIT = ("--trees", "4", "--seed", "0", "-q")

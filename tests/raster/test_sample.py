@@ -22,8 +22,9 @@ from oldgrowth.errors import (
     UnknownReferenceError,
 )
 from oldgrowth.messages.warnings import SampleWarning
-from oldgrowth.raster import area_adjusted, assess_map, class_map, sample_map
-from oldgrowth.raster.allocation import allocate
+from oldgrowth.raster import area_adjusted, assess_map, sample_map
+from oldgrowth.raster.assessment import class_map
+from oldgrowth.raster.assessment.allocation import allocate
 
 NAMES = {1: "wood", 2: "grass", 7: "water"}
 
@@ -105,7 +106,7 @@ def test_all_pixels_of_a_class_are_equally_likely(tmp_path):
     values[2:7, 3:11] = 1
     path = write_map(tmp_path / "map.tif", values)
     source = class_map.open_class_map(path)
-    from oldgrowth.raster import sample
+    from oldgrowth.raster.assessment import sample
 
     drawn = np.zeros(values.shape)
     for seed in range(200):

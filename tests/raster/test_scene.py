@@ -5,7 +5,7 @@ import pytest
 from rasters import patches_by_numpy, smooth_scene, write_raster
 
 from oldgrowth import raster
-from oldgrowth.raster import scene as scene_module
+from oldgrowth.raster.scenes import scene as scene_module
 
 
 def rows_of(scene, batch=1000):

@@ -22,7 +22,7 @@ from oldgrowth import (
     raster,
 )
 from oldgrowth.errors import BandError, ChangedSourceError, DamagedFileError, PatchError, RecipeError
-from oldgrowth.raster import scene as scene_module
+from oldgrowth.raster.scenes import scene as scene_module
 
 BANDS = smooth_scene(3, 60, 41)
 VALID = np.random.default_rng(0).random((60, 41)) < 0.95
@@ -128,7 +128,7 @@ def test_partitions_have_all_rows_also_in_another_process(tmp_path, monkeypatch,
             assert [(some[0].first_row, sum(one.n_rows for one in some)) for some in inner] == [
                 (part.first_row, part.n_rows) for part in parts
             ]
-            setting = "import oldgrowth.raster.scene as s; s.STRIP_PIXELS = 600"
+            setting = "import oldgrowth.raster.scenes.scene as s; s.STRIP_PIXELS = 600"
             told = subprocess.run(
                 [sys.executable, "-c", f"{setting}\n{READ_ELSEWHERE}"],
                 input=pickle.dumps(parts),

@@ -18,8 +18,8 @@ from oldgrowth.errors import (
     ParameterError,
 )
 from oldgrowth.messages.warnings import NodataWarning
-from oldgrowth.raster import layers as layers_module
-from oldgrowth.raster import scene as scene_module
+from oldgrowth.raster.reading import layers as layers_module
+from oldgrowth.raster.scenes import scene as scene_module
 
 BANDS = smooth_scene(3, 12, 9)
 

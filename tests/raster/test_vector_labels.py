@@ -9,8 +9,8 @@ from vectors import in_crs, label_image, labels_of, on_map, rasterized, write_ve
 
 from oldgrowth import raster
 from oldgrowth.errors import ChangedSourceError
-from oldgrowth.raster import label_windows, shapes
-from oldgrowth.raster import scene as scene_module
+from oldgrowth.raster.labels import label_windows, shapes
+from oldgrowth.raster.scenes import scene as scene_module
 
 SHAPE = (40, 50)
 

@@ -14,7 +14,7 @@ import oldgrowth
 from oldgrowth import RandomForestClassifier, RandomForestRegressor, SubsetForestClassifier, raster
 from oldgrowth.errors import MemoryLimitError, ParameterError
 from oldgrowth.messages.warnings import EmptyMapWarning, FeatureNamesWarning
-from oldgrowth.raster import scene as scene_module
+from oldgrowth.raster.scenes import scene as scene_module
 from oldgrowth.system.memory import resident_memory
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")

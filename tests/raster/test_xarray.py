@@ -19,7 +19,7 @@ from oldgrowth.errors import (
     ParameterError,
     RecipeError,
 )
-from oldgrowth.raster import scene as scene_module
+from oldgrowth.raster.scenes import scene as scene_module
 
 
 @pytest.fixture(scope="module")

@@ -25,8 +25,8 @@ from vectors import in_crs, label_image, on_map, rasterized, write_vectors
 
 from oldgrowth import raster
 from oldgrowth.errors import NoLabelsError
-from oldgrowth.raster import label_windows, shapes
-from oldgrowth.raster import scene as scene_module
+from oldgrowth.raster.labels import label_windows, shapes
+from oldgrowth.raster.scenes import scene as scene_module
 
 OTHERS = {UTM: ("EPSG:4326", "EPSG:3857", "EPSG:32638"), "EPSG:4326": (UTM, "EPSG:3857")}
 

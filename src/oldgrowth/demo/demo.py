@@ -18,10 +18,10 @@ from rich.table import Table
 from ..estimators.forests import RandomForestClassifier, SubsetForestClassifier
 from ..forest.scoring import Confusion
 from ..messages.text import human_bytes
-from ..raster.class_map import open_class_map
-from ..raster.maps import write_map
-from ..raster.opening import open_scene
-from ..raster.scene import Scene as RasterScene
+from ..raster.assessment.class_map import open_class_map
+from ..raster.maps.maps import write_map
+from ..raster.scenes.opening import open_scene
+from ..raster.scenes.scene import Scene as RasterScene
 from ..reporting.report import FitReport
 from ..reporting.tables import share, stage_table, table
 from ..storage.workspace import spill_workspace

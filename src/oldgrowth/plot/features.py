@@ -86,7 +86,7 @@ def patch_importances(forest: Any, ax: Any = None) -> Any:
 
 def _by_place(forest: Any) -> dict[str, npt.NDArray[np.float64]]:
     """The importances of each band or expression, by line and column of the patch; NaN if it was not used."""
-    from ..raster.patches import layer_of, place_of  # needs rasterio
+    from ..raster.reading.patches import layer_of, place_of  # needs rasterio
 
     recipe = forest.recipe_ or {}
     if "patch" not in recipe:

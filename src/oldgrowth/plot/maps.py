@@ -36,7 +36,7 @@ def map(path: str | Path, confidence: str | Path | None = None, ax: Any = None) 
     matplotlib Axes
         With `confidence` an array of two.
     """
-    from ..raster.small_map import read_small  # needs rasterio
+    from ..raster.maps.small_map import read_small  # needs rasterio
 
     shown = read_small(path, _PIXELS)
     sure = None if confidence is None else read_small(confidence, _PIXELS)

@@ -4,15 +4,15 @@ from .installed import check_installed
 
 check_installed()
 
-from .accuracy import Accuracy, area_adjusted  # noqa: E402 - only if the extra is installed
-from .assess import assess_map  # noqa: E402
-from .block_kfold import BlockKFold  # noqa: E402
-from .maps import write_map  # noqa: E402
-from .opening import open_scene  # noqa: E402
-from .remembered import scene_like  # noqa: E402
-from .sample import sample_map  # noqa: E402
-from .scene import Scene  # noqa: E402
-from .xarray_maps import predict_xarray  # noqa: E402
+from .assessment.accuracy import Accuracy, area_adjusted  # noqa: E402 - only if the extra is installed
+from .assessment.assess import assess_map  # noqa: E402
+from .assessment.sample import sample_map  # noqa: E402
+from .maps.maps import write_map  # noqa: E402
+from .maps.remembered import scene_like  # noqa: E402
+from .scenes.block_kfold import BlockKFold  # noqa: E402
+from .scenes.opening import open_scene  # noqa: E402
+from .scenes.scene import Scene  # noqa: E402
+from .xarrays.xarray_maps import predict_xarray  # noqa: E402
 
 __all__ = [
     "Accuracy",

@@ -1,0 +1,1 @@
+"""How accurate a map is: samples of it, and what they tell."""

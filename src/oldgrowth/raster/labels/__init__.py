@@ -1,0 +1,1 @@
+"""Labels of pixels, and which pixels are rows."""

@@ -1,0 +1,1 @@
+"""Maps: predictions as georeferenced files."""

@@ -1,0 +1,206 @@
+"""scene_like: a scene opened as a forest remembers the one that it was trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...checks import is_real, is_whole
+from ...errors import BandError, ParameterError, RememberedSceneError
+from ..reading.layers import Layers
+from ..scenes.opening import open_scene
+from ..scenes.scene import Scene
+
+Source = str | Path
+_UNSCALED = (1.0, 0.0)
+_USED = ", which the forest was trained on"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Bands with their scales and offsets, expressions, patch, the mask, and the given nodata value."""
+
+    bands: tuple[str, ...]
+    extra: dict[str, str]
+    patch: int
+    scales: dict[str, tuple[float, float]]
+    mask: tuple[str, str] | None
+    nodata: float | None
+
+    @staticmethod
+    def of(forest: Any) -> Recipe:
+        """What a forest remembers. It may come from a file, so that nothing in it is trusted."""
+        recipe = getattr(forest, "recipe_", None)
+        if recipe is None:
+            what = "it was not trained on a scene, but on a table. Open the scene with open_scene"
+            raise RememberedSceneError(what)
+        bands = _checked(recipe, "bands", _is_names)
+        extra = _checked(recipe, "extra", _is_expressions)
+        patch = _checked(
+            recipe, "patch", lambda patch: is_whole(patch) and 0 < patch < 1000 and patch % 2 == 1
+        )
+        scales = _checked(recipe, "scale", _is_scales)
+        mask = _checked(recipe, "mask", _is_mask)
+        nodata = _checked(recipe, "nodata", lambda value: value is None or is_real(value) or is_whole(value))
+        return Recipe(
+            tuple(bands),
+            dict(extra),
+            int(patch),
+            {name: (float(scale), float(offset)) for name, (scale, offset) in (scales or {}).items()},
+            None if mask is None else (mask[0], mask[1]),
+            None if nodata is None else float(nodata),
+        )
+
+
+def colors_of(forest: Any) -> dict[Any, str]:
+    """The colours of classes that a forest remembers."""
+    recipe = getattr(forest, "recipe_", None) or {}
+    found = recipe.get("colors")
+    if not isinstance(found, Mapping | None) or not all(isinstance(c, str) for c in (found or {}).values()):
+        raise RememberedSceneError("the colours of its classes are damaged")
+    return dict(found or {})
+
+
+def scene_like(
+    forest: Any,
+    source: Source | Sequence[Source],
+    *,
+    mask: Source | tuple[Source, str] | bool | None = None,
+    nodata: float | None = None,
+) -> Scene:
+    """Open a scene as the forest remembers the one that it was trained on.
+
+    The same bands, found by their names, expressions and patch become the features; masked pixels and those
+    without data are left out by the same rules.
+
+    Parameters
+    ----------
+    forest : estimator
+        A forest that was fitted on a scene, or loaded from a file.
+    source : path, glob or list
+        The scene, as for `open_scene`. It may have more bands, and in another order.
+    mask : path, (path, rule) or False, optional
+        The file of the mask, or a pattern in the directory of the scene; by default the pattern that was used
+        in training. With False, no mask is used.
+    nodata : float, optional
+        The value of pixels without data; by default the one that was given in training, if any.
+
+    Returns
+    -------
+    Scene
+        A scene with the features of the forest.
+
+    Raises
+    ------
+    BandError
+        If the scene lacks bands; the message names them.
+    RememberedSceneError
+        If the forest was not trained on a scene.
+
+    Notes
+    -----
+    Bands whose files had a scale or an offset in training are scaled by those of the new files, or by those
+    of training if the new files have none. Bands that had none are not scaled.
+
+    Examples
+    --------
+    >>> forest = oldgrowth.load("forest.og")  # doctest: +SKIP
+    >>> scene = raster.scene_like(forest, "scenes/new/")  # doctest: +SKIP
+    >>> raster.write_map(forest, scene, "map.tif")  # doctest: +SKIP
+    """
+    recipe = Recipe.of(forest)
+    options: dict[str, Any] = {"patch": recipe.patch, "bands": list(recipe.bands), "extra": recipe.extra}
+    options["mask"] = _mask(recipe, mask)
+    options["nodata"] = recipe.nodata if nodata is None else nodata
+    try:
+        scene = open_scene(source, **options)
+    except BandError as error:
+        missing, found = _lacking(recipe, source, options)
+        if not missing:
+            raise
+        raise BandError(str(source), missing, found, _USED) from error
+    scaled = [_scaled(layers, recipe.scales) for layers in scene.scenes]
+    return Scene(scaled, recipe.patch)
+
+
+def check_scene(forest: Any, scene: Scene) -> None:
+    """Refuse a scene whose features are not made as those that the forest was trained on."""
+    if getattr(forest, "recipe_", None) is None:
+        return  # the names or the number of features are checked
+    recipe = Recipe.of(forest)
+    missing = [name for name in (*recipe.bands, *recipe.extra) if name not in scene.layer_names]
+    if missing:
+        raise BandError(scene.scenes[0].where, missing, scene.layer_names, _USED)
+    scene.made_by(forest.recipe_)
+
+
+def _mask(recipe: Recipe, given: Any) -> Any:
+    """The file and the rule of the mask."""
+    if given is False or (given is None and recipe.mask is None):
+        return None
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        return given
+    if recipe.mask is None:
+        wanted = "a file and a rule, such as ('*QA_PIXEL.TIF', 'bits 1,3,4'): there was no mask in training"
+        raise ParameterError("mask", given, wanted)
+    if given is None:
+        return recipe.mask
+    if given is True or not isinstance(given, str | Path):
+        raise ParameterError("mask", given, "the file of the mask, or False")
+    return str(given), recipe.mask[1]
+
+
+def _lacking(recipe: Recipe, source: Any, options: dict[str, Any]) -> tuple[list[str], tuple[str, ...]]:
+    """The bands of the recipe that a scene lacks, and those that it has."""
+    found = open_scene(source, mask=options["mask"]).layer_names
+    return [name for name in recipe.bands if name not in found], found
+
+
+def _scaled(layers: Layers, scales: Mapping[str, tuple[float, float]]) -> Layers:
+    """The layers with the scales and offsets of the new files, of training, or none."""
+
+    def scaled(band: Any) -> Any:
+        trained = scales.get(band.name)
+        own = (band.scale, band.offset)
+        if trained is None or trained == own or (trained != _UNSCALED and own != _UNSCALED):
+            return band
+        return replace(band, scale=trained[0], offset=trained[1])
+
+    bands, used = (tuple(scaled(band) for band in some) for some in (layers.bands, layers.used))
+    return replace(layers, bands=bands, used=used)
+
+
+def _checked(recipe: Any, name: str, is_right: Any) -> Any:
+    """A value of a recipe. Older ones lack some, which are None then."""
+    value = recipe.get(name)
+    if not is_right(value):
+        raise RememberedSceneError(f"its entry {name!r} is damaged")
+    return value
+
+
+def _is_names(value: Any) -> bool:
+    is_list = isinstance(value, list | tuple) and all(isinstance(name, str) and name for name in value)
+    return is_list and len(value) == len(set(value)) > 0
+
+
+def _is_expressions(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(t, str) for pair in value.items() for t in pair)
+
+
+def _is_mask(value: Any) -> bool:
+    is_pair = isinstance(value, list | tuple) and len(value) == 2
+    return value is None or (is_pair and all(isinstance(text, str) for text in value))
+
+
+def _is_scales(value: Any) -> bool:
+    def is_scale(pair: Any) -> bool:
+        is_pair = isinstance(pair, list | tuple) and len(pair) == 2
+        return is_pair and all((is_real(v) or is_whole(v)) and bool(np.isfinite(v)) for v in pair)
+
+    return value is None or (
+        isinstance(value, Mapping) and all(isinstance(n, str) and is_scale(p) for n, p in value.items())
+    )

@@ -1,0 +1,1 @@
+"""Raster files as layers of pixels, in strips of lines."""

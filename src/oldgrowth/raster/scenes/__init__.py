@@ -1,0 +1,1 @@
+"""Scenes: datasets whose rows are pixels."""

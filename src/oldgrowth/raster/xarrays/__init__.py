@@ -1,0 +1,1 @@
+"""Maps of xarray's arrays."""
