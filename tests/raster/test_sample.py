@@ -23,8 +23,8 @@ from oldgrowth.errors import (
 )
 from oldgrowth.messages.warnings import SampleWarning
 from oldgrowth.raster import area_adjusted, assess_map, sample_map
-from oldgrowth.raster.assessment import class_map
 from oldgrowth.raster.assessment.allocation import allocate
+from oldgrowth.raster.maps import class_map
 
 NAMES = {1: "wood", 2: "grass", 7: "water"}
 

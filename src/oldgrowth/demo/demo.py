@@ -18,7 +18,7 @@ from rich.table import Table
 from ..estimators.forests import RandomForestClassifier, SubsetForestClassifier
 from ..forest.scoring import Confusion
 from ..messages.text import human_bytes
-from ..raster.assessment.class_map import open_class_map
+from ..raster.maps.class_map import open_class_map
 from ..raster.maps.maps import write_map
 from ..raster.scenes.opening import open_scene
 from ..raster.scenes.scene import Scene as RasterScene

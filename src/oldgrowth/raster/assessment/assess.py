@@ -22,8 +22,8 @@ from ...errors import (
 from ...messages.log import warn
 from ...messages.surface import listed
 from ...messages.warnings import SampleWarning
+from ..maps.class_map import ClassMap, open_class_map
 from .accuracy import Accuracy, area_adjusted
-from .class_map import ClassMap, open_class_map
 from .point_files import Points, read_points
 from .sample import PIXELS, REFERENCE, VALUE
 

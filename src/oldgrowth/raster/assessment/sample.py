@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from ...errors import ParameterError
 from ...system.atomic_file import check_replaceable
+from ..maps.class_map import ClassMap, open_class_map
 from .allocation import allocate
-from .class_map import ClassMap, open_class_map
 from .point_files import Points, driver_of, write_points
 
 MIN_PER_CLASS = 50

@@ -11,9 +11,9 @@ from rasterio.enums import Resampling
 
 from ...datasets.files import find_files
 from ...errors import DataError, NoDataError
-from ..assessment.class_map import class_names
 from ..reading.grid import Grid
 from ..reading.raster_files import EXTENSIONS, opened, reading
+from .class_map import class_names
 from .map_layers import Color, some_colors
 
 _MOST_CLASSES = 256  # of whole numbers without a palette; beyond, they are measurements
