@@ -268,7 +268,7 @@ def test_without_the_extra_its_installation_is_named(assessed):
     )
     result = subprocess.run([sys.executable, "-c", script], cwd=assessed, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    way = "Install it with: pip install 'oldgrowth[raster]'."
+    way = "Install it with: pip install 'rasterio>=1.4' 'pyogrio>=0.10' 'shapely>=2.0'."
     said = f"oldgrowth: oldgrowth.raster requires rasterio 1.4 or newer. {way}\n"
     assert result.stderr == 3 * said
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..messages.surface import Say, in_python, in_words_of, name_in, on_command_line, value_in
@@ -70,10 +70,11 @@ class DataError(OldgrowthError):
 class MissingExtraError(OldgrowthError):
     """An optional package is not installed."""
 
-    def __init__(self, requirement: str, source: str, extra: str | None = None) -> None:
+    def __init__(self, requirement: str, source: str, others: Sequence[str] = ()) -> None:
+        """`others` are installed along with it."""
         package = requirement.replace(">=", " ") + " or newer"
-        what = requirement if extra is None else f"oldgrowth[{extra}]"
-        super().__init__(f"{source} requires {package}. Install it with: pip install '{what}'.")
+        every = " ".join(f"'{one}'" for one in dict.fromkeys([requirement, *others]))
+        super().__init__(f"{source} requires {package}. Install it with: pip install {every}.")
 
 
 class StoppedError(OldgrowthError):

@@ -9,9 +9,10 @@ from ..errors import MissingExtraError
 
 
 def check_installed() -> None:
-    for package in ("rasterio>=1.4", "pyogrio>=0.10", "shapely>=2.0"):
+    packages = ("rasterio>=1.4", "pyogrio>=0.10", "shapely>=2.0")
+    for package in packages:
         if find_spec(package.partition(">=")[0]) is None:
-            raise MissingExtraError(package, "oldgrowth.raster", "raster")
+            raise MissingExtraError(package, "oldgrowth.raster", packages)
 
 
 def ogr() -> Any:

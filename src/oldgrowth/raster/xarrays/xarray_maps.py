@@ -104,9 +104,10 @@ def predict_xarray(
 
 
 def _check_installed() -> None:
-    for package in ("xarray>=2024.1", "rioxarray>=0.17"):
+    packages = ("xarray>=2024.1", "rioxarray>=0.17")
+    for package in packages:
         if find_spec(package.partition(">=")[0]) is None:
-            raise MissingExtraError(package, "predict_xarray", "xarray")
+            raise MissingExtraError(package, "predict_xarray", packages)
     import rioxarray  # noqa: F401 - adds .rio
 
 
