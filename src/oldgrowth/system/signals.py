@@ -64,8 +64,13 @@ def _after_fork() -> None:
         _ending.watch.go_on()
 
 
+def _in_child() -> None:
+    if _ending is not None:
+        _ending.watch.forget()
+
+
 if hasattr(os, "register_at_fork"):  # signals of a forked process are not those of this one
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_before_fork)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
 
 
 @contextmanager

@@ -27,6 +27,7 @@ class Watch:
         self._handled = threading.Event()
         self._reading, self._writing = socket.socketpair()
         self._writing.setblocking(False)
+        self._thread = threading.Thread(target=self._run, name="oldgrowth-signals", daemon=True)
         self._started = False
 
     def start(self, numbers: Collection[int]) -> None:
@@ -35,7 +36,7 @@ class Watch:
         before = signal.set_wakeup_fd(self._writing.fileno(), warn_on_full_buffer=False)
         if before == -1:
             with suppress(RuntimeError):
-                threading.Thread(target=self._run, name="oldgrowth-signals", daemon=True).start()
+                self._thread.start()
                 self._started = True
         if not self._started:
             signal.set_wakeup_fd(before)
@@ -47,9 +48,11 @@ class Watch:
     def end(self) -> None:
         self.handled()
         self.pause()
-        if not self._started:
-            self._reading.close()
+        if self._started:
+            self._writing.shutdown(socket.SHUT_RDWR)
+            self._thread.join()
         self._writing.close()
+        self._reading.close()
 
     def pause(self) -> None:
         """Receive no signals."""
@@ -62,12 +65,16 @@ class Watch:
             with suppress(ValueError):
                 signal.set_wakeup_fd(self._writing.fileno(), warn_on_full_buffer=False)
 
+    def forget(self) -> None:
+        """In a forked process, which has the socket and not the thread."""
+        self.pause()
+        self._started = False
+
     def _run(self) -> None:
-        with self._reading:
-            while received := self._reading.recv(64):
-                for number in self._numbers.intersection(received):
-                    if not self._handled.wait(_GRACE_SECONDS):
-                        _end_by(number)
+        while received := self._reading.recv(64):
+            for number in self._numbers.intersection(received):
+                if not self._handled.wait(_GRACE_SECONDS):
+                    _end_by(number)
 
 
 def _end_by(number: int) -> None:
