@@ -17,6 +17,7 @@ import pytest
 import oldgrowth
 from helpers import make_data
 from oldgrowth import errors
+from oldgrowth.forest.depths import forest_depths
 from oldgrowth.forest.forest import Forest
 from oldgrowth.forest.whole_trees import whole_trees
 from oldgrowth.storage.spill_file import SpillFile
@@ -108,6 +109,53 @@ def test_a_mapped_file_that_is_damaged_in_place_is_an_error_that_names_it(
         with pytest.raises(errors.ModelFileError, match=r"forest\.og"):
             loaded.save(tmp_path / "copy.og")
         assert not (tmp_path / "copy.og").exists()
+
+
+WALKS: dict[str, Callable[[Any], object]] = {
+    "depths": lambda model: forest_depths(model.forest_),
+    "whole trees": lambda model: [tree.levels() for tree in whole_trees(model.forest_)],
+    "scikit-learn": lambda model: model.to_sklearn(),
+}
+
+
+@pytest.mark.parametrize("walk", WALKS)
+@pytest.mark.parametrize("way", ["truncated", "zeros"])
+def test_nodes_that_change_after_they_were_checked(
+    walk: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Zeros are splits whose right child is the node itself: a walk must not follow them for ever."""
+    x, y = make_data(10, 2, 0, seed=3)  # small: without a bound, each level has twice the nodes
+    path = tmp_path / "forest.og"
+    oldgrowth.RandomForestRegressor(2, bootstrap=False, n_jobs=1).fit(x, y).save(path)
+    model = oldgrowth.load(path, mmap=way == "truncated")
+    check = Forest.check
+
+    def checked(forest: Forest) -> None:
+        check(forest)
+        if way == "truncated":
+            os.truncate(path, 0)
+        else:
+            forest.nodes.flags.writeable = True
+            forest.nodes[:] = 0
+
+    monkeypatch.setattr(Forest, "check", checked)
+    with pytest.raises(errors.ModelFileError, match=r"forest\.og"), model.forest_.checked():
+        WALKS[walk](model)
+    monkeypatch.setattr(Forest, "check", lambda forest: None)
+    if way == "zeros":  # whatever else is found: the walks themselves have a bound
+        with pytest.raises(errors.CorruptedModelFileError, match="other nodes than when it was checked"):
+            WALKS[walk](model)
+
+
+def test_what_fails_while_a_file_changes_is_reported_as_the_change(tmp_path: Path) -> None:
+    model, _ = fitted("values")
+    model.save(tmp_path / "forest.og")
+    forest = oldgrowth.load(tmp_path / "forest.og").forest_
+    with pytest.raises(errors.TruncatedModelFileError), forest.checked():
+        os.truncate(tmp_path / "forest.og", 0)
+        raise MemoryError
+    with pytest.raises(MemoryError), model.forest_.checked():
+        raise MemoryError
 
 
 def test_a_file_that_was_only_touched_is_still_read(tmp_path: Path) -> None:

@@ -42,7 +42,8 @@ def forest_depths(forest: Forest) -> Depths:
     leaves = np.zeros(1, dtype=np.int64)
     for first, last in _parts(forest.node_start.astype(np.int64)):
         roots = forest.node_start[first:last].astype(np.int64)
-        for _, trees, depth in _levels(forest.nodes, forest.n_features, roots):
+        most = int(forest.node_start[last]) - int(forest.node_start[first])
+        for _, trees, depth in _levels(forest, forest.nodes, roots, most):
             bottoms = first + trees
             whole = bucket_depth[bucket_of[bottoms]] + depth
             np.maximum.at(deepest, tree_of[bottoms], whole)
@@ -54,7 +55,7 @@ def _bucket_depths(forest: Forest) -> Ints:
     """The depth of each bucket in its top tree."""
     depths = np.zeros(int(forest.bucket_start[-1]), dtype=np.int64)
     roots = forest.top_start[:-1].astype(np.int64)
-    for leaves, tops, depth in _levels(forest.top_nodes, forest.n_features, roots):
+    for leaves, tops, depth in _levels(forest, forest.top_nodes, roots, len(forest.top_nodes)):
         depths[forest.bucket_start[tops].astype(np.int64) + payload(forest.top_nodes[leaves])] = depth
     return depths
 
@@ -69,11 +70,20 @@ def _parts(starts: Ints) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def _levels(nodes: npt.NDArray[np.uint64], n_features: int, roots: Ints) -> Iterator[tuple[Ints, Ints, int]]:
-    """For each depth: the positions of its leaves, the numbers of their trees, and the depth."""
-    node_format = NodeFormat(n_features)
+def _levels(
+    forest: Forest, nodes: npt.NDArray[np.uint64], roots: Ints, most: int
+) -> Iterator[tuple[Ints, Ints, int]]:
+    """For each depth: the positions of its leaves, the numbers of their trees, and the depth.
+
+    Trees with more than `most` nodes together are an error: nodes that are mapped may change after they were
+    checked, and then lead in circles.
+    """
+    node_format = NodeFormat(forest.n_features)
     at, trees, depth = roots, np.arange(len(roots)), 0
     while len(at):
+        most -= len(at)
+        if most < 0:
+            raise forest.damage("nodes", "a tree has other nodes than when it was checked")
         here = nodes[at]
         leaf = is_leaf(here)
         yield at[leaf], trees[leaf], depth

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,32 +152,35 @@ class Forest:
             yield part
         if crc != self._mapped.checksums[name]:
             self._raise_if_lost()
-            raise self._damage(name, "the checksum differs")
+            raise self.damage(name, "the checksum differs")
 
     @contextmanager
-    def unchanged(self) -> Iterator[None]:
-        """A block that raises at its end if mapped arrays may have changed meanwhile."""
+    def unchanged(self) -> Iterator[Callable[[], None]]:
+        """A block that raises at its end if mapped arrays may have changed meanwhile.
+
+        The function that it is given raises the same error before: for what is handed out earlier.
+        """
         stamps = [file.stamp for file in self._files]
         _core.guard_mappings()
 
         def confirm() -> None:
             self._raise_if_lost()
             if [file.stamp for file in self._files] != stamps:
-                raise self._damage("nodes", "the file was changed while it was read")
+                raise self.damage("nodes", "the file was changed while it was read")
 
         try:
-            yield
-        except (LookupError, ValueError):  # may be a result of the change
+            yield confirm
+        except Exception:  # may be a result of the change
             confirm()
             raise
         confirm()
 
     @contextmanager
-    def checked(self) -> Iterator[None]:
+    def checked(self) -> Iterator[Callable[[], None]]:
         """A block that may read the arrays of trees: they are checked before it and unchanged at its end."""
-        with self.unchanged():
+        with self.unchanged() as confirm:
             self.check()
-            yield
+            yield confirm
 
     def predict_sums(
         self,
@@ -203,10 +206,10 @@ class Forest:
             yield
         except _core.DamagedTreeError as error:
             self._raise_if_lost()
-            raise self._damage(self._damaged_section(), str(error)) from error
+            raise self.damage(self._damaged_section(), str(error)) from error
         except (_core.LostPagesError, _core.ChangingFileError) as error:
             self._raise_if_lost()
-            raise self._damage("nodes", str(error)) from error
+            raise self.damage("nodes", str(error)) from error
 
     def _raise_if_lost(self) -> None:
         """Raise an error if a file was truncated, or a part of it cannot be read."""
@@ -215,7 +218,7 @@ class Forest:
             if self.path is not None and size < file.size:
                 raise TruncatedModelFileError(self.path, size, file.size)
             if size < file.size or file.lost:
-                raise self._damage("nodes", "a part of the file is missing or cannot be read")
+                raise self.damage("nodes", "a part of the file is missing or cannot be read")
 
     def _damaged_section(self) -> str:
         try:
@@ -225,7 +228,8 @@ class Forest:
             return "table"
         return "nodes"
 
-    def _damage(self, section: str, what: str) -> Exception:
+    def damage(self, section: str, what: str) -> Exception:
+        """An error that names the file of the forest."""
         if self._mapped is not None and self.path is None:
             return DamagedForestError(self._mapped.place, what)
         return CorruptedModelFileError(self.path or "The forest", section, what)

@@ -38,6 +38,16 @@ class WholeTree:
     def __len__(self) -> int:
         return len(self.is_leaf)
 
+    @property
+    def sound(self) -> bool:
+        """Whether each node but the root is the child of exactly one node before it."""
+        inner = np.flatnonzero(~self.is_leaf)
+        left, right, last = self.left[inner], self.right[inner], len(self) - 1
+        if not ((left > inner) & (left <= last) & (right > inner) & (right <= last)).all():
+            return False
+        parents = np.bincount(np.concatenate([left, right]), minlength=len(self))
+        return bool((parents[1:] == 1).all())
+
     def levels(self) -> list[Ints]:
         """The nodes of each depth, from the root down."""
         found, level = [], np.zeros(1, dtype=np.int64)
@@ -55,11 +65,15 @@ def trees_of(estimator: Any) -> Iterator[WholeTree]:
 
 def whole_trees(forest: Forest, hard: bool = False) -> Iterator[WholeTree]:
     """The trees in the order of `apply`; if `hard`, a leaf has only its largest class."""
-    with forest.checked():
+    with forest.checked() as confirm:
         for top, trees in enumerate(forest.trees_of_top.tolist()):
             plan = _Plan.of(forest, top)
             for tree in range(trees):
-                yield _join(forest, plan, tree, hard)
+                joined = _join(forest, plan, tree, hard)
+                if not joined.sound:  # the mapped nodes changed after they were checked
+                    raise forest.damage("nodes", "a tree has other nodes than when it was checked")
+                confirm()
+                yield joined
 
 
 def whole_sizes(forest: Forest) -> Ints:
