@@ -198,6 +198,28 @@ def test_any_flipped_bit_of_a_bucket_is_found_while_it_is_grown(tiny, monkeypatc
     assert len(found) > 8000
 
 
+def test_any_flipped_bit_of_a_kept_row_is_found_when_a_top_sample_is_drawn(
+    tiny, monkeypatch, tmp_path
+) -> None:
+    """Row numbers are read without the rows: they must be checked alone, too."""
+    grow = oldgrowth.fitting.pipeline.grow_top_trees
+    found = []
+
+    def damaged(sampled: Any, plan: Any, *args: Any) -> Any:
+        (file,) = tmp_path.glob("*/sample.rows")
+        expected = sampled.top_sample(plan, 0)
+        for bit in flips(file, every=5):
+            try:
+                np.testing.assert_array_equal(sampled.top_sample(plan, 0), expected)
+            except DamagedCheckpointError:
+                found.append(bit)
+        return grow(sampled, plan, *args)
+
+    monkeypatch.setattr(oldgrowth.fitting.pipeline, "grow_top_trees", damaged)
+    small_fit(100, checkpoint_dir=tmp_path)
+    assert len(found) > 100
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ["grow", "assemble"])
 @pytest.mark.parametrize(

@@ -34,6 +34,13 @@ class _Part:
     data: npt.NDArray[np.uint8] | None
     offset: int = 0
     crc: int = 0
+    numbers_crc: int = 0
+
+    def stored(self, data: npt.NDArray[np.uint8], offset: int) -> _Part:
+        """This part when its data is in the file from `offset` on."""
+        first, last = self.edges[1:]
+        crcs = {"crc": _core.crc32c(data), "numbers_crc": _core.crc32c(data[first:last])}
+        return replace(self, data=None, offset=offset, **crcs)
 
     @property
     def edges(self) -> list[int]:
@@ -78,8 +85,7 @@ class CandidateRows:
         file = self._workspace.get().file(FILE)
         for i, part in enumerate(self._parts):
             if part.data is not None:
-                offset, crc = file.append(part.data), _core.crc32c(part.data)
-                self._parts[i] = replace(part, data=None, offset=offset, crc=crc)
+                self._parts[i] = part.stored(part.data, file.append(part.data))
         self._in_memory = 0
 
     def merge(self, following: CandidateRows, codes: npt.NDArray[np.int64] | None = None) -> None:
@@ -104,17 +110,19 @@ class CandidateRows:
         return _core.draw_from_candidates(*drawing, numbers)
 
     def _numbers(self, part: _Part) -> npt.NDArray[np.uint64]:
-        """Row numbers of a part, of which no more is read: its checksum is compared when rows are taken."""
+        """Row numbers of a part, of which no more is read."""
         first, last = part.edges[1:]
         if part.data is not None:
             return _numbers(part, part.data[first:last])
         low_bits = np.empty(last - first, dtype=np.uint8)
-        self._workspace.get().file(FILE).read(part.offset + first, low_bits)
+        self._read(part.offset + first, low_bits, part.numbers_crc)
         return _numbers(part, low_bits)
 
     def __getstate__(self) -> dict[str, Any]:
         """With all rows in memory: the file stays here."""
-        parts = [replace(part, data=self._data(part), offset=0, crc=0) for part in self._parts]
+        parts = [
+            replace(part, data=self._data(part), offset=0, crc=0, numbers_crc=0) for part in self._parts
+        ]
         return {"n_features": self._n_features, "parts": parts, "final": self._final}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -161,7 +169,7 @@ class CandidateRows:
             if _core.crc32c(data) != crc:
                 return False
             self._check(part, data, last, n_classes)
-            self._parts.append(part)
+            self._parts.append(part.stored(data, offset))
             last = last_row
         return True
 
@@ -200,12 +208,15 @@ class CandidateRows:
     def _data(self, part: _Part) -> npt.NDArray[np.uint8]:
         if part.data is not None:
             return part.data
-        file = self._workspace.get().file(FILE)
         data = np.empty(self._bytes(part), dtype=np.uint8)
-        file.read(part.offset, data)
-        if _core.crc32c(data) != part.crc:
-            raise file.damaged(part.offset, "its checksum does not match")
+        self._read(part.offset, data, part.crc)
         return data
+
+    def _read(self, offset: int, out: npt.NDArray[np.uint8], crc: int) -> None:
+        file = self._workspace.get().file(FILE)
+        file.read(offset, out)
+        if _core.crc32c(out) != crc:
+            raise file.damaged(offset, "its checksum does not match")
 
     def _missing(self) -> Exception:
         return self._workspace.get().file(FILE).damaged(0, "a row of a top sample is not in it")
