@@ -189,13 +189,16 @@ void bind_rows(nb::module_& m) {
           },
           "records"_a, "index"_a, "x"_a, "Decode the rows of these records.")
       .def(
-          "knows",
-          [](const RowCodec& self, In2<std::uint8_t> records) {
-            require(records.shape(1) == self.record_bytes(), "records of another codec");
+          "wrote",
+          [](const RowCodec& self, In2<std::uint8_t> records, In1<std::uint64_t> target_bits, In1<std::uint64_t> keys) {
+            const std::size_t n = records.shape(0);
+            require(records.shape(1) == self.record_bytes() && target_bits.shape(0) == n && keys.shape(0) == n,
+                    "arrays of other shapes");
             nb::gil_scoped_release release;
-            return self.knows(records.data(), records.shape(0));
+            return self.knows(records.data(), n) && self.has_keys(records.data(), n, target_bits.data(), keys.data());
           },
-          "records"_a, "Whether these records are valid.")
+          "records"_a, "target_bits"_a, "keys"_a, "Whether these records are valid, with these keys.")
+      .def_prop_ro("checksum", &RowCodec::checksum, "Of all values and widths.")
       .def("__getstate__", [](const RowCodec& self) { return state_of(self.profile()); })
       .def("__setstate__", [](RowCodec& self, const ProfileState& state) { new (&self) RowCodec(profile_of(state)); });
   bind_sample(m);

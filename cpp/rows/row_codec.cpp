@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/crc32c.hpp"
 #include "rows/float_slots.hpp"
 
 namespace oldgrowth {
@@ -214,6 +215,23 @@ bool RowCodec::knows(const std::uint8_t* records, std::size_t n) const {
       }
     }
   return true;
+}
+
+bool RowCodec::has_keys(const std::uint8_t* records, std::size_t n, const std::uint64_t* target_bits,
+                        const std::uint64_t* keys) const {
+  for (std::size_t i = 0; i < n; ++i)
+    if (keys[i] != key_of(records + i * record_bytes_, record_bytes_, target_bits[i])) return false;
+  return true;
+}
+
+std::uint32_t RowCodec::checksum() const {
+  std::uint32_t crc = 0;
+  for (const FeatureCodec& codec : features_) {
+    const std::uint8_t head[2] = {static_cast<std::uint8_t>(codec.width), codec.has_missing};
+    crc = crc32c(head, sizeof head, crc);
+    crc = crc32c(codec.values.data(), codec.values.size() * sizeof(float), crc);
+  }
+  return crc;
 }
 
 bool RowCodec::encode_feature(std::size_t f, const float* rows, std::size_t n, std::size_t stride,

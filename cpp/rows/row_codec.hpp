@@ -66,6 +66,13 @@ class RowCodec {
   // Whether `encode` could have written these records: none has a code without a value.
   bool knows(const std::uint8_t* records, std::size_t n) const;
 
+  // Whether these are the keys that `encode` wrote with these records.
+  bool has_keys(const std::uint8_t* records, std::size_t n, const std::uint64_t* target_bits,
+                const std::uint64_t* keys) const;
+
+  // A checksum of all values and widths.
+  std::uint32_t checksum() const;
+
  private:
   bool encode_feature(std::size_t f, const float* rows, std::size_t n, std::size_t stride, std::uint8_t* records,
                       std::size_t apart) const;

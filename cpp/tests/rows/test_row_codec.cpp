@@ -17,6 +17,7 @@ void records_give_back_the_values(const TestRows& rows) {
     for (std::size_t f = 0; f < rows.d; ++f) CHECK(same(values[f], rows.x[i * rows.d + f]));
   }
   CHECK(rows.codec.knows(rows.records.data(), rows.n));
+  CHECK(rows.codec.has_keys(rows.records.data(), rows.n, rows.target_bits.data(), rows.keys.data()));
 }
 
 void records_are_lossless() {

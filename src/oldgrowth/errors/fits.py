@@ -116,13 +116,19 @@ class SharedCheckpointError(CheckpointError):
 
 
 class DamagedCheckpointError(CheckpointError):
-    """A file of a checkpoint differs from what was written."""
+    """A file of a checkpoint differs from what was written.
 
-    def __init__(self, path: object, what: str, directory: object) -> None:
+    `directory` is to be removed; without it, the next fit finds the damage and repeats what was lost.
+    """
+
+    def __init__(self, path: object, what: str, directory: object | None = None) -> None:
+        way = "Fit again with the same checkpoint_dir: what was lost is done again, and the rest is kept."
+        if directory is not None:
+            way = f"Remove {directory} and fit again, from the beginning."
         OldgrowthError.__init__(
             self,
             f"{path} is damaged: {what}. The disk or another program changed it; nothing was trained on it. "
-            f"Remove {directory} and fit again, from the beginning.",
+            f"{way}",
         )
 
 

@@ -23,7 +23,7 @@ class FitContext:
     engine: Engine
     recorder: Recorder
 
-    @property
+    @cached_property
     def checkpoint(self) -> Checkpoint:
         return self.workspace.checkpoint()
 

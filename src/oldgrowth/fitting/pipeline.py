@@ -152,7 +152,10 @@ def _sample(context: FitContext, planner: Planner, rows: TrainingRows, first_pas
     if first_pass.model.limits.memory_given:
         rows.limit_labels(LabelLimit(first_pass.label_bytes, limit_check.limit_for_labels))
     with context.recorder.stage("sample", rows.n_rows, rows.nbytes) as progress:
-        return sample(rows, plan, context, progress, first_pass.candidate_bytes, limit_check.check_so_far)
+        sampled = sample(rows, plan, context, progress, first_pass.candidate_bytes, limit_check.check_so_far)
+    if context.checkpoint.active:
+        context.checkpoint.build_on(sampled.checksum)
+    return sampled
 
 
 def _prepare(context: FitContext, planner: Planner, sampled: Sampled, limits: Limits) -> Prepared:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ..planning.execution import ExecutionPlan
 from ..reporting.progress import StageProgress
+from ..rows.data_summary import DataSummary
 from ..rows.training_rows import Place
 from ..storage.bucket_store import Buckets, BucketStore
 from ..storage.checkpoint import Checkpoint
@@ -84,7 +85,7 @@ def distribute_round(
     name = f"round-{min(tops):05d}"
     if (found := checkpoint.saved(f"{name}-split")) is not None:
         with checkpoint.validating(f"{name}-split"):
-            done = _reopened(list(tops), found, context, prepared, trees)
+            done = _reopened(tops, found, context, prepared, trees)
         if done is not None:
             progress.skip(sampled.summary.n_rows)
             return done
@@ -104,6 +105,9 @@ def distribute_round(
         distribute(tops, store, prepared, context.engine, progress, Resumable(start, save))
         save(Reached(sampled.end, tuple(sampled.summary.class_rows.tolist())), complete=True)
     done = _split(tops, store, prepared, context.engine)
+    for i, sizes in done.sizes.items():
+        if checkpoint.active and sizes.min() == 0:  # each has a row of the sample at least
+            raise checkpoint.damaged(f"top-{i:05d}.npz", "a bucket has no rows")
     _save_split(checkpoint, name, store, done)
     return done
 
@@ -148,7 +152,7 @@ def _save_split(checkpoint: Checkpoint, name: str, store: BucketStore, done: Rou
 
 
 def _reopened(
-    numbers: list[int],
+    before: dict[int, TopTree],
     found: tuple[dict[str, npt.NDArray[Any]], dict[str, Any]],
     context: FitContext,
     prepared: Prepared,
@@ -156,24 +160,23 @@ def _reopened(
 ) -> Round | None:
     """A round that another process distributed and split; top trees that are grown have no files left.
 
-    None if there are trees to grow yet and their rows are lost.
+    `before` are the top trees as they were before buckets were split. None if there are trees to grow yet and
+    their rows are lost.
     """
     sampled = prepared.sampled
     arrays, values = found
-    sizes = values["sizes"]
+    sizes, numbers = values["sizes"], list(before)
     if sorted(map(int, sizes)) != numbers:  # other top trees have had this round
         return None
+    if not _whole(values["split"], *sizes.values()):
+        raise ValueError("no numbers")
     tops, owners = {}, {}
     for i in numbers:
-        tops[i] = checked_top_tree(
-            {key: arrays[f"{i}_{key}"] for key in TopTree.__annotations__}, sampled.summary.n_features
-        )
-        owners[i] = arrays[f"{i}_owners"]
-        rows = arrays[f"{i}_sizes"]
-        if not len(rows) == len(owners[i]) == tops[i].n_buckets or rows.sum() != sampled.summary.n_rows:
-            raise ValueError("another number of buckets")
-        if owners[i].dtype != np.int64 or owners[i].min() < 0 or len(np.unique(owners[i])) != len(rows):
-            raise ValueError("a bucket without rows of its own")
+        of_top = {
+            key.removeprefix(f"{i}_"): array for key, array in arrays.items() if key.startswith(f"{i}_")
+        }
+        tops[i] = _checked_split(before[i], of_top, sampled.summary)
+        owners[i] = of_top["owners"]
     left = [i for i in numbers if not _finished(i, tops[i], trees, prepared.trees_of_tops)]
     store = open_store(context, prepared, {i: tops[i].n_buckets for i in left})
     if not store.reopen({i: sizes[str(i)] for i in left}, sampled.summary.n_rows, owners):
@@ -187,12 +190,29 @@ def _reopened(
     return Round(store, tops, buckets, int(values["split"]))
 
 
+def _checked_split(before: TopTree, arrays: dict[str, npt.NDArray[Any]], summary: DataSummary) -> TopTree:
+    """A top tree after its large buckets were split, if that is possible; else a ValueError."""
+    top = checked_top_tree(arrays, summary.n_features)
+    owners, rows = arrays["owners"], arrays["sizes"]
+    if not owners.dtype == rows.dtype == np.int64 or not len(owners) == len(rows) == top.n_buckets:
+        raise ValueError("another number of buckets")
+    if rows.min() < 1 or rows.sum() != summary.n_rows:
+        raise ValueError("another number of rows")
+    # A bucket that is split becomes two or more, each with a new owner.
+    if owners.min() < 0 or owners.max() >= 2 * len(owners) or len(np.unique(owners)) != len(owners):
+        raise ValueError("a bucket without rows of its own")
+    unsplit = top.n_buckets == before.n_buckets
+    if unsplit and not all(np.array_equal(array, arrays[key]) for key, array in vars(before).items()):
+        raise ValueError("another top tree than was distributed")
+    return top
+
+
 def _saved_progress(values: dict[str, Any], prepared: Prepared) -> tuple[Reached, dict[int, int], bool]:
     """The place that a distribution came to, with the rows of each class and the size of each file."""
     sampled, plan = prepared.sampled, prepared.plan
     place, classes, complete = Place(**values["place"]), values["classes"], bool(values["complete"])
     sizes = {int(top): size for top, size in values["sizes"].items()}
-    if not all(type(n) is int and n >= 0 for n in [*vars(place).values(), *classes, *sizes.values()]):
+    if not _whole(*vars(place).values(), *classes, *sizes.values()):
         raise ValueError("no numbers")
     rows = sum(classes) if plan.classification else place.row
     if len(classes) > plan.n_classes or rows != place.row or place.row > sampled.summary.n_rows:
@@ -200,6 +220,10 @@ def _saved_progress(values: dict[str, Any], prepared: Prepared) -> tuple[Reached
     if complete and place != sampled.end:
         raise ValueError("another last row")
     return Reached(place, tuple(classes)), sizes, complete
+
+
+def _whole(*numbers: Any) -> bool:
+    return all(type(n) is int and n >= 0 for n in numbers)
 
 
 def _finished(top: int, tree: TopTree, trees: GrownTrees, trees_of_tops: list[int]) -> bool:

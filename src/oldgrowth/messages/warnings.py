@@ -51,6 +51,16 @@ class EmptyMapWarning(OldgrowthWarning):
     """A map has no predicted pixel."""
 
 
+class DamagedPartWarning(OldgrowthWarning):
+    """A file of a checkpoint is damaged; what was in it is done again, and the forest is the same."""
+
+    def __init__(self, path: object, what: str) -> None:
+        super().__init__(
+            f"{path} is damaged: {what}. The disk or another program changed it. What was lost is done "
+            "again; the forest is not affected."
+        )
+
+
 class LeftoverWarning(OldgrowthWarning):
     """Temporary files could not be removed; the result is not affected."""
 

@@ -39,8 +39,8 @@ class _Part:
     def stored(self, data: npt.NDArray[np.uint8], offset: int) -> _Part:
         """This part when its data is in the file from `offset` on."""
         first, last = self.edges[1:]
-        crcs = {"crc": _core.crc32c(data), "numbers_crc": _core.crc32c(data[first:last])}
-        return replace(self, data=None, offset=offset, **crcs)
+        crc, numbers_crc = _core.crc32c(data), _core.crc32c(data[first:last])
+        return replace(self, data=None, offset=offset, crc=crc, numbers_crc=numbers_crc)
 
     @property
     def edges(self) -> list[int]:
@@ -120,9 +120,7 @@ class CandidateRows:
 
     def __getstate__(self) -> dict[str, Any]:
         """With all rows in memory: the file stays here."""
-        parts = [
-            replace(part, data=self._data(part), offset=0, crc=0, numbers_crc=0) for part in self._parts
-        ]
+        parts = [replace(part, data=self._data(part), offset=0, crc=0, numbers_crc=0) for part in self._parts]
         return {"n_features": self._n_features, "parts": parts, "final": self._final}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -157,16 +155,18 @@ class CandidateRows:
 
         `n_classes` is 0 for values.
         """
-        last = -1
+        last, file = -1, self._workspace.get().file(FILE)
         for n, last_row, weighted, dtype, offset, crc in state["parts"].tolist():
             part = _Part(n, last_row, bool(weighted), _TYPES[dtype], None, offset, crc)
             if min(n - 1, dtype, offset, crc) < 0 or not last + n <= last_row < n_rows:
                 raise ValueError("rows that there are not")
-            if offset + self._bytes(part) > self._workspace.get().file(FILE).size:
+            if offset + self._bytes(part) > file.size:
+                file.lost(offset, "it ends before what was written to it")
                 return False
             data = np.empty(self._bytes(part), dtype=np.uint8)
-            self._workspace.get().file(FILE).read(offset, data)
+            file.read(offset, data)
             if _core.crc32c(data) != crc:
+                file.lost(offset, "its checksum does not match")
                 return False
             self._check(part, data, last, n_classes)
             self._parts.append(part.stored(data, offset))
@@ -219,7 +219,7 @@ class CandidateRows:
             raise file.damaged(offset, "its checksum does not match")
 
     def _missing(self) -> Exception:
-        return self._workspace.get().file(FILE).damaged(0, "a row of a top sample is not in it")
+        return self._workspace.get().file(FILE).impossible(0, "a row of a top sample is not in it")
 
 
 def _numbers(part: _Part, low_bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:

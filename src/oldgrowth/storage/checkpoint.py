@@ -23,7 +23,7 @@ from .. import _core
 from ..errors import CheckpointError, DamagedCheckpointError, OldgrowthError
 from .workspace import Workspace
 
-_FORMAT = 4
+_FORMAT = 5
 _CRC_BYTES = 4  # behind the arrays, of all of them
 IDENTITY = "checkpoint.json"
 # What Python raises for contents of another shape or type than expected.
@@ -37,6 +37,11 @@ class Checkpoint:
     def __init__(self, workspace: Workspace | None) -> None:
         self._workspace = workspace if workspace is not None and workspace.persistent else None
         self.resumed = False  # whether an earlier fit began it
+        self._first_pass: int | None = None
+
+    def build_on(self, first_pass: int) -> None:
+        """What is remembered from now on belongs to a first pass with this checksum."""
+        self._first_pass = first_pass
 
     @property
     def active(self) -> bool:
@@ -64,20 +69,27 @@ class Checkpoint:
         if self._workspace is None:
             return
         out = io.BytesIO()
+        values = values | {"first_pass": self._first_pass}
         text = np.frombuffer(json.dumps(values).encode(), dtype=np.uint8)
         np.savez(out, **(arrays | {"values": text}))  # type: ignore[arg-type]
         data = out.getvalue()
         self._workspace.replace(f"{name}.npz", data + _crc(data))
 
     def saved(self, name: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]] | None:
+        """What was remembered; a damaged file is removed with a warning, and None."""
         if self._workspace is None or not self._workspace.has(f"{name}.npz"):
             return None
         data = self._workspace.read(f"{name}.npz")
         if data[-_CRC_BYTES:] != _crc(data[:-_CRC_BYTES]):
-            raise self.damaged(f"{name}.npz", "its checksum does not match")
+            self._workspace.lost(self._workspace.path / f"{name}.npz", "its checksum does not match")
+            self.discard(name)
+            return None
         with self.validating(name):
             arrays = _arrays(data[:-_CRC_BYTES])
-            return arrays, json.loads(arrays.pop("values").tobytes())
+            values = json.loads(arrays.pop("values").tobytes())
+            if values["first_pass"] != self._first_pass:
+                raise ValueError("of another first pass than the one in sample.npz")
+            return arrays, values
 
     @contextmanager
     def validating(self, name: str) -> Iterator[None]:

@@ -73,7 +73,6 @@ class _TopFile:
         self.owners = np.arange(n_buckets, dtype=np.int64)
         self._next_owner = n_buckets
         self._first: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self.resumed_bytes = 0  # bytes that another process wrote
 
     def write(
         self,
@@ -104,29 +103,41 @@ class _TopFile:
     def _most_rows(self) -> int:
         return block_rows(self._layout.row_bytes)
 
-    def scan(self, n_rows: int) -> None:
-        """Find the blocks of a file that another process wrote; those of the buckets must have so many rows.
-
-        A block is checked when it is read. One that is counted to another bucket by mistake fails then.
-        """
+    def scan(self, form: RowForm, n_rows: int) -> bool:
+        """Find and check the blocks of a file that another process wrote; those of the buckets must have so
+        many rows. If anything is wrong, the file is emptied with a warning."""
         found: list[tuple[int, int, int]] = []
         offset = 0
         self._next_owner = int(self.owners.max()) + 1
-        header = np.empty(_core.BLOCK_HEADER_BYTES, dtype=np.uint8)
         while offset < self.file.size:
-            if offset + len(header) > self.file.size:
-                raise self.file.damaged(offset, "the file ends in it")
-            self.file.read(offset, header)
-            parsed: Any = _core.block_header(header)
-            if parsed is None or parsed[0] >= self._next_owner or parsed[3] != self._layout.row_bytes:
-                raise self.file.damaged(offset, "its header is not one that was written")
-            found.append((offset, int(parsed[0]), int(parsed[2])))
-            offset += _core.BLOCK_HEADER_BYTES + int(parsed[2]) * self._layout.row_bytes
+            owner, rows, wrong = self._checked_block(form, offset)
+            if wrong:
+                return self._lose(offset, wrong)
+            found.append((offset, owner, rows))
+            offset += self.block_bytes(rows)
         columns = np.array(found, dtype=np.int64).reshape(-1, 3).T
         self._extents = _Extents(*(np.ascontiguousarray(column) for column in columns))
-        self.resumed_bytes = self.file.size
-        if offset != self.file.size or int(self.sizes().sum()) != n_rows:
-            raise self.file.damaged(0, "its rows are not all there")
+        return int(self.sizes().sum()) == n_rows or self._lose(0, "it has other rows than were written")
+
+    def _checked_block(self, form: RowForm, offset: int) -> tuple[int, int, str]:
+        """The owner and the rows of the block that begins here, and what is wrong with it."""
+        header = np.empty(min(_core.BLOCK_HEADER_BYTES, self.file.size - offset), dtype=np.uint8)
+        self.file.read(offset, header)
+        parsed: Any = _core.block_header(header)
+        if parsed is None:
+            return 0, 0, "no block begins where one was written"
+        owner, rows = int(parsed[0]), int(parsed[2])
+        most = min(self._most_rows, (self.file.size - offset) // self._layout.row_bytes)
+        if owner >= self._next_owner or not 0 < rows <= most:
+            return 0, 0, "its header is not the one written"
+        data = np.empty(min(self.block_bytes(rows), self.file.size - offset), dtype=np.uint8)
+        self.file.read(offset, data)
+        return owner, rows, form.check(data, owner, rows)
+
+    def _lose(self, offset: int, wrong: str) -> bool:
+        self.file.lost(offset, wrong)
+        self.file.truncate(0)
+        return False
 
     def seal(self) -> None:
         """Bring the extents into the order of their owners."""
@@ -197,17 +208,21 @@ class DiskStore(BucketStore):
     ) -> bool:
         """Take up files of another process that were `sync`ed at these sizes, with so many rows in each.
 
-        False if they are of other top trees, or a file has less than that.
+        False if they are of other top trees, or a file has less than that or is damaged.
         """
         if sizes.keys() != self._tops.keys():
             return False
-        if any(top.file.size < sizes[number] for number, top in self._tops.items()):
-            return False
+        for number, top in self._tops.items():
+            if top.file.size < sizes[number]:
+                if top.file.size:  # else it was removed, since all its buckets are grown
+                    top.file.lost(top.file.size, "it ends before what was written to it")
+                return False
         for number, top in self._tops.items():
             if owners is not None:
                 top.owners = owners[number]
             top.file.truncate(sizes[number])
-            top.scan(n_rows)
+            if not top.scan(self._form, n_rows):
+                return False
         return True
 
     def owners(self, top: int) -> npt.NDArray[np.int64]:
@@ -284,7 +299,7 @@ class DiskStore(BucketStore):
             data = np.empty(file.block_bytes(n), dtype=np.uint8)
             file.file.read(offset, data)
             out = self._form.room(n) if into is None else into.part(slice(at, at := at + n))
-            wrong = self._form.unpack(data, owner, out, check=offset < file.resumed_bytes)
+            wrong = self._form.unpack(data, owner, out)
             if wrong:
                 raise file.file.damaged(offset, wrong)
             yield data[_core.BLOCK_HEADER_BYTES :].reshape(n, -1), out

@@ -118,14 +118,14 @@ class TreesOnDisk(GrownTrees):
         head = np.empty(_TREE.size, dtype=np.uint8)
         for i in range(entry.trees):
             if offset + _TREE.size > end:
-                raise self._log.damaged(entry.offset, "it does not hold its trees")
+                raise self._log.impossible(entry.offset, "it does not hold its trees")
             self._log.read(offset, head)
             n_nodes, n_table, *_ = _TREE.unpack(head.tobytes())
             if offset + _TREE.size + 8 * n_nodes + 4 * n_table > end:
-                raise self._log.damaged(entry.offset, "it does not hold its trees")
+                raise self._log.impossible(entry.offset, "it does not hold its trees")
             offset = self._remember(entry.top, entry.bucket, entry.first_tree + i, offset, head.tobytes())
         if offset != end:
-            raise self._log.damaged(entry.offset, "it does not hold its trees")
+            raise self._log.impossible(entry.offset, "it does not hold its trees")
         self._add_run(entry)
 
     def _add_run(self, entry: Entry) -> None:
@@ -182,7 +182,7 @@ class TreesOnDisk(GrownTrees):
                 int(place["depth"]),
             )
             if offset < self._resumed_bytes and not self._possible(tree):
-                raise self._log.damaged(offset, "this is no tree of the forest")
+                raise self._log.impossible(offset, "this is no tree of the forest")
             yield tree
 
     def _possible(self, tree: BottomTree) -> bool:
@@ -198,11 +198,14 @@ class TreesOnDisk(GrownTrees):
         places = np.frombuffer(bytes(self._places.get(top, b"")), dtype=_PLACE)
         index = np.full(n_buckets * n_trees, -1, dtype=np.int64)
         known = np.flatnonzero((places["bucket"] < n_buckets) & (places["tree"] < n_trees))
-        index[places["bucket"][known].astype(np.int64) * n_trees + places["tree"][known]] = known
+        slots = places["bucket"][known].astype(np.int64) * n_trees + places["tree"][known]
+        index[slots] = known
+        if (places["crc"][known] != places["crc"][index[slots]]).any():  # grown twice, it is the same
+            raise self._log.impossible(0, "two of its trees are in one place")
         return index
 
     def _in_order(self, top: int, n_buckets: int, n_trees: int) -> npt.NDArray[np.void]:
         index = self._index(top, n_buckets, n_trees)
         if (index < 0).any():
-            raise self._log.damaged(0, "trees of an earlier run are missing")
+            raise self._log.impossible(0, "trees of an earlier run are missing")
         return np.frombuffer(bytes(self._places[top]), dtype=_PLACE)[index]

@@ -68,10 +68,14 @@ class RowForm(ABC):
         """Write a chunk as rows of blocks."""
 
     @abstractmethod
-    def unpack(self, block: npt.NDArray[np.uint8], owner: int, out: RowFields, check: bool) -> str:
-        """Take a block of this owner apart; what is wrong with it, if anything is.
+    def unpack(self, block: npt.NDArray[np.uint8], owner: int, out: RowFields) -> str:
+        """Take a block of this owner apart; what is wrong with it, if anything is."""
 
-        `check` is set if another process wrote it: nothing in its rows may lead outside.
+    @abstractmethod
+    def check(self, block: npt.NDArray[np.uint8], owner: int, n: int) -> str:
+        """What is wrong with a block of n rows that another process wrote, if anything is.
+
+        Its checksum may be right and its contents wrong: nothing in its rows may lead outside.
         """
 
     def complete(self) -> None:  # noqa: B027 - records are complete
@@ -101,13 +105,18 @@ class RecordForm(RowForm):
         _, keys = encode(self.codec, chunk.x, chunk.targets, chunk.first_row, rows, where=chunk.where)
         self.layout.pack(keys, chunk.targets, chunk.weights, chunk.first_row, rows)
 
-    def unpack(self, block: npt.NDArray[np.uint8], owner: int, out: RowFields, check: bool) -> str:
+    def unpack(self, block: npt.NDArray[np.uint8], owner: int, out: RowFields) -> str:
         wrong: str = self.layout.read_block(
             block, owner, len(out.keys), out.records, out.keys, out.targets, out.weights, out.numbers
         )
-        if not wrong and check and not (self._possible(out) and self.codec.knows(out.records)):
-            return _IMPOSSIBLE
         return wrong
+
+    def check(self, block: npt.NDArray[np.uint8], owner: int, n: int) -> str:
+        rows = self.room(n)
+        if wrong := self.unpack(block, owner, rows):
+            return wrong
+        written = self.codec.wrote(rows.records, (rows.targets + 0.0).view(np.uint64), rows.keys)
+        return "" if written and self._possible(rows) else _IMPOSSIBLE
 
 
 class ReferenceForm(RowForm):
@@ -120,15 +129,24 @@ class ReferenceForm(RowForm):
     def pack(self, chunk: Chunk, rows: npt.NDArray[np.uint8]) -> None:
         self.layout.pack(None, chunk.targets, None, chunk.first_row, rows)
 
-    def unpack(self, block: npt.NDArray[np.uint8], owner: int, out: RowFields, check: bool) -> str:
-        n = len(out.keys)
-        none = np.empty((n, 0), dtype=np.uint8)
-        wrong: str = self.layout.read_block(block, owner, n, none, out.keys, out.targets, None, out.numbers)
-        if wrong or (check and not self._possible(out)):
-            return wrong or _IMPOSSIBLE
+    def unpack(self, block: npt.NDArray[np.uint8], owner: int, out: RowFields) -> str:
+        if wrong := self._read(block, owner, out):
+            return wrong
         assert out.numbers is not None
         self._image.encode(self.codec, out.numbers, out.targets, out.records, out.keys)
         return ""
+
+    def check(self, block: npt.NDArray[np.uint8], owner: int, n: int) -> str:
+        rows = self.room(n)
+        if wrong := self._read(block, owner, rows):
+            return wrong
+        return "" if self._possible(rows) else _IMPOSSIBLE
+
+    def _read(self, block: npt.NDArray[np.uint8], owner: int, out: RowFields) -> str:
+        n = len(out.keys)
+        none = np.empty((n, 0), dtype=np.uint8)
+        wrong: str = self.layout.read_block(block, owner, n, none, out.keys, out.targets, None, out.numbers)
+        return wrong
 
     def complete(self) -> None:
         self._image.complete()

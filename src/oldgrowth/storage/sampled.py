@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +29,18 @@ class Sampled:
     candidates: CandidateRows | None
     end: Place
     trail: Trail  # of the first pass
+
+    @cached_property
+    def checksum(self) -> int:
+        """Of all that later stages use of the first pass; how rows were read does not matter to it."""
+        facts = [np.asarray(value).tolist() for value in vars(self.summary).values()]
+        crc = self.codec.checksum
+        for text in (str([*map(int, vars(self.end).values())]), str(facts), *map(repr, self._classes())):
+            crc = _core.crc32c(np.frombuffer(text.encode(errors="surrogatepass"), dtype=np.uint8), crc)
+        return crc
+
+    def _classes(self) -> list[Any]:
+        return [] if self.rows.classes is None else self.rows.classes.tolist()
 
     def top_sample(self, plan: Plan, top: int) -> npt.NDArray[np.uint64]:
         """The numbers of the rows that a top tree, or a tree on a subset, is grown on."""

@@ -36,6 +36,8 @@ class Directory(Protocol):
     def sync_new_files(self) -> None: ...
     def write_failed(self, error: OSError, path: Path, wanted: int) -> Exception: ...
     def damaged(self, path: Path, offset: int, wrong: str) -> Exception: ...
+    def impossible(self, path: Path, offset: int, wrong: str) -> Exception: ...
+    def lost(self, path: Path, what: str) -> None: ...
 
 
 class OpenFiles:
@@ -169,6 +171,14 @@ class SpillFile:
     def damaged(self, offset: int, wrong: str) -> Exception:
         """What was read back from here is not what was written."""
         return self._workspace.damaged(self.path, offset, wrong)
+
+    def impossible(self, offset: int, wrong: str) -> Exception:
+        """What another process wrote here is whole, and no fit writes it."""
+        return self._workspace.impossible(self.path, offset, wrong)
+
+    def lost(self, offset: int, what: str) -> None:
+        """Tell that what another process wrote here is damaged, and that it is done again."""
+        self._workspace.lost(self.path, f"{what} (at byte {offset:,})")
 
     def expect(self, offset: int, size: int) -> None:
         """Tell the system that these bytes are read soon."""

@@ -119,33 +119,40 @@ class TaskLog:
         self._file.sync()
 
     def entries(self) -> list[Entry]:
-        """Those that are whole; a torn end is cut off."""
+        """Those that are whole. Damaged ones are left out with a warning, and a torn end is cut off."""
         found: list[Entry] = []
-        offset = 0
+        offset = end = 0  # where the next entry begins, and the last whole one ends
+        damage: int | None = None
         header = np.empty(_HEADER.size, dtype=np.uint8)
         while offset + _HEADER.size <= self._file.size:
             self._file.read(offset, header)
             magic, crc, size, top, bucket, first_tree, trees = _HEADER.unpack(header.tobytes())
             begin = offset + _HEADER.size
-            if magic != _MAGIC or begin + size > self._file.size:
+            inside = magic == _MAGIC and begin + size <= self._file.size
+            if inside and self._checksum(header, begin, size) == crc:
+                if max(top, bucket) >= _MOST_PLACES:
+                    raise self.impossible(offset, "it names a tree beyond those of a fit")
+                found.append(Entry(top, bucket, first_tree, trees, begin, size))
+                end = begin + size
+            elif damage is None and header.any():  # one that was being written begins with zeros
+                damage = offset
+            if not inside:
                 break
-            if self._checksum(header, begin, size) != crc:
-                break
-            if max(top, bucket) >= _MOST_PLACES:
-                raise self.damaged(offset, "it names a tree beyond those of a fit")
-            found.append(Entry(top, bucket, first_tree, trees, begin, size))
             offset = begin + size
-        self._file.truncate(offset)
+        if damage is not None:
+            self._file.lost(damage, "its checksum does not match")
+        self._file.truncate(end)
         return found
 
-    def check(self, entry: Entry) -> None:
-        """Refuse an entry that is not what was appended."""
+    def check(self, entry: Entry) -> tuple[int, int]:
+        """Refuse an entry that is not what was appended; its checksum before and behind its bytes."""
         header = np.empty(_HEADER.size, dtype=np.uint8)
         self._file.read(entry.offset - _HEADER.size, header)
         magic, crc, *rest = _HEADER.unpack(header.tobytes())
         wanted = [entry.size, entry.top, entry.bucket, entry.first_tree, entry.trees]
         if magic != _MAGIC or rest != wanted or self._checksum(header, entry.offset, entry.size) != crc:
             raise self.damaged(entry.offset, "its checksum does not match")
+        return _core.crc32c(header[_CHECKED_FROM:]), crc
 
     @property
     def size(self) -> int:
@@ -156,6 +163,9 @@ class TaskLog:
 
     def damaged(self, offset: int, wrong: str) -> Exception:
         return self._file.damaged(offset, wrong)
+
+    def impossible(self, offset: int, wrong: str) -> Exception:
+        return self._file.impossible(offset, wrong)
 
     def remove(self) -> None:
         self._workspace.remove(self._name)

@@ -16,6 +16,8 @@ from .workspace import Workspace
 
 # Sums are whole numbers of this size, so that the order in which trees are grown does not matter.
 _UNIT = 2.0**40
+# The most by which the shares of a leaf, of single precision, miss 1 together.
+_ROUNDING = 1e-3
 
 # Rows whose votes are added up at a time, if memory is short.
 _FEWEST_ROWS = 64
@@ -176,27 +178,34 @@ class OobOnDisk(OutOfBag):
         self.log.sync()
 
     def means(self) -> Iterator[OobRows]:
-        votes = 0
-        for entry in self._entries:
-            self.log.check(entry)
-            if entry.offset < self.resumed_bytes:
-                self._check_rows(entry)
-            votes += entry.size // self._row_bytes * entry.trees
+        crcs = np.array([self._checked(entry) for entry in self._entries], dtype=np.uint32).reshape(-1, 2)
+        votes = sum(entry.size // self._row_bytes * entry.trees for entry in self._entries)
         if votes != self._n_rows * self._plan.n_estimators:
-            raise self.log.damaged(0, "votes of an earlier run are missing")
+            raise self.log.impossible(0, "votes of an earlier run are missing")
         done = np.zeros(len(self._entries), dtype=np.int64)  # rows of each entry that are added up
         for first in range(0, self._n_rows, self._range):
             last = min(first + self._range, self._n_rows)
             sums = np.zeros((last - first, self._outputs), dtype=np.int64)
             trees, targets = np.zeros(last - first, dtype=np.uint32), np.zeros(last - first)
+            asked = np.zeros(last - first, dtype=np.uint32)  # trees that were grown on each row's bucket
             for i, entry in enumerate(self._entries):
                 for packed in self._rows_before(entry, int(done[i]), last):
                     done[i] += len(packed)
+                    crcs[i, 0] = _core.crc32c(packed.view(np.uint8), int(crcs[i, 0]))
                     places = packed["number"].astype(np.intp) - first
                     trees[places] += packed["trees"]
+                    if self.resumed_bytes:
+                        others = (asked[places] > 0) & (targets[places] != packed["target"])
+                        if others.any():
+                            raise self.log.impossible(entry.offset, "its targets are not those of the rows")
+                        asked[places] += np.uint32(entry.trees)
                     targets[places] = packed["target"]
                     sums[places] += packed["sums"]
+            if self.resumed_bytes and (asked != self._plan.n_estimators).any():
+                raise self.log.impossible(0, "its votes are not on all rows")
             yield OobRows(self._mean(sums, trees), targets, first, self._n_rows)
+        for i in np.flatnonzero(crcs[:, 0] != crcs[:, 1]).tolist():
+            raise self.log.damaged(self._entries[i].offset, "it changed while it was read")
 
     def runs(self) -> set[Run]:
         """The trees that have their votes, as they were grown together."""
@@ -209,17 +218,31 @@ class OobOnDisk(OutOfBag):
         newest = {entry.run: entry for entry in self._entries if entry.run in runs}
         self._entries = EntryTable(newest.values())
 
-    def _check_rows(self, entry: Entry) -> None:
-        """Refuse rows that there are not; those of an interrupted fit were written by another process."""
-        before = -1
+    def _checked(self, entry: Entry) -> tuple[int, int]:
+        """The checksum of an entry before and behind its votes. Refused are votes that are not those logged,
+        and those of an interrupted fit, which another process wrote, if they are not possible."""
+        crcs = self.log.check(entry)
         if entry.size % self._row_bytes:
-            raise self.log.damaged(entry.offset, "it does not contain votes")
-        for packed in self._parts(entry, 0):
+            raise self.log.impossible(entry.offset, "it does not contain votes")
+        before = -1
+        for packed in self._parts(entry, 0) if entry.offset < self.resumed_bytes else ():
             rows = packed["number"].astype(np.int64)
             rising = rows[0] > before and bool((np.diff(rows) > 0).all()) and rows[-1] < self._n_rows
-            if not rising or packed["trees"].max() > entry.trees:
-                raise self.log.damaged(entry.offset, "its votes are not on the rows of its bucket")
+            if not rising or not self._possible(packed, entry.trees):
+                raise self.log.impossible(entry.offset, "its votes are not on the rows of its bucket")
             before = int(rows[-1])
+        return crcs
+
+    def _possible(self, votes: npt.NDArray[np.void], most: int) -> bool:
+        """Whether so many trees can have said this."""
+        targets, sums = votes["target"], votes["sums"]
+        unit, slack = votes["trees"] * _UNIT, votes["trees"] * (_UNIT * _ROUNDING)
+        sound = bool((votes["trees"] <= most).all() and np.isfinite(targets).all())
+        sound &= bool((np.abs(sums.astype(np.float64)) <= (unit + slack)[:, None]).all())
+        if self._plan.n_classes:
+            sound &= bool((sums >= 0).all() and (np.abs(sums.sum(axis=1) - unit) <= slack).all())
+            sound &= bool(((targets >= 0) & (targets < self._plan.n_classes) & (targets % 1 == 0)).all())
+        return sound
 
     def _rows_before(self, entry: Entry, first: int, end: int) -> Iterator[npt.NDArray[np.void]]:
         """An entry's rows from its row `first` on whose numbers are below `end`, some at a time."""

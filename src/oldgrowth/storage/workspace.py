@@ -27,7 +27,7 @@ from ..errors import (
     SpillLimitError,
 )
 from ..messages.log import warn
-from ..messages.warnings import LeftoverWarning
+from ..messages.warnings import DamagedPartWarning, LeftoverWarning
 from ..system.limits import disk_space, nearest_existing
 from ..system.signals import uninterrupted
 from . import fit_directory
@@ -194,10 +194,20 @@ class Workspace:
         return SpillDirectoryError(f"{path} could not be written: {error.strerror}.")
 
     def damaged(self, path: Path, offset: int, wrong: str) -> Exception:
-        """What was read back is not what was written."""
+        """What was read back is not what was written: whoever takes up the directory finds that, too."""
         if self.persistent:
-            return DamagedCheckpointError(path, f"{wrong} (at byte {offset:,})", self.path)
+            return DamagedCheckpointError(path, f"{wrong} (at byte {offset:,})")
         return DamagedBlockError(path, offset, wrong)
+
+    def impossible(self, path: Path, offset: int, wrong: str) -> Exception:
+        """What another process wrote has the right checksum, and no fit writes it."""
+        if not self.persistent:
+            return self.damaged(path, offset, wrong)
+        return DamagedCheckpointError(path, f"{wrong} (at byte {offset:,})", self.path)
+
+    def lost(self, path: Path, what: str) -> None:
+        """Tell that a file that another process left is damaged, and that what was in it is done again."""
+        warn(DamagedPartWarning(path, what))
 
     def close(self, finished: bool) -> None:
         """Release the directory; it stays only if it is to be taken up again.
