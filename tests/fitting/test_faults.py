@@ -60,7 +60,10 @@ def small_fit(rows: int = 150, **params: Any) -> RandomForestClassifier:
     return model.fit(data)
 
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*seen by every tree")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*seen by every tree"),
+    pytest.mark.filterwarnings("ignore:.*is done again"),
+]
 
 
 @pytest.mark.slow
@@ -235,7 +238,7 @@ def test_a_flipped_bit_in_a_checkpoint_never_makes_another_model(
     if not file.exists() or file.stat().st_size == 0:
         pytest.skip("not there at this stage")
     every = max(1, 8 * file.stat().st_size // 30) | 1
-    outcomes_of_flips(file, every, (DamagedCheckpointError,))
+    outcomes_of_flips(file, every, (DamagedCheckpointError,) if name == "checkpoint.json" else ())
 
 
 @pytest.mark.slow
@@ -251,13 +254,9 @@ def test_a_header_with_a_flipped_bit(tiny, monkeypatch, tmp_path, name: str) -> 
         damaged = bytearray(whole)
         damaged[bit // 8] ^= 1 << bit % 8
         file.write_bytes(damaged)
-        try:
-            model = small_fit(checkpoint_dir=tmp_path)
-            assert name.endswith(".log")  # what is lost of it is done again
-            assert model.forest_.digest() == expected.forest_.digest()
-            assert model.oob_score_ == expected.oob_score_
-        except DamagedCheckpointError:
-            pass
+        model = small_fit(checkpoint_dir=tmp_path)  # what is lost is done again
+        assert model.forest_.digest() == expected.forest_.digest()
+        assert model.oob_score_ == expected.oob_score_
         put_back(file.parent, saved)
 
 
