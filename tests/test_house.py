@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,12 @@ def test_files_are_short() -> None:
     files = [path for path in (*PYTHON, *CPP) if not any(path.match(table) for table in TABLES)]
     lines = {str(path.relative_to(HERE)): len(path.read_text().splitlines()) for path in files}
     assert not {path: n for path, n in lines.items() if n > MOST_FILE_LINES}
+
+
+def test_test_files_have_names_of_their_own() -> None:
+    """Pytest imports them by name alone."""
+    names = Counter(path.name for path in (HERE / "tests").rglob("test_*.py"))
+    assert not [name for name, n in names.items() if n > 1]
 
 
 def test_functions_are_short() -> None:

@@ -15,6 +15,7 @@ import oldgrowth
 from oldgrowth import RandomForestClassifier, raster
 from oldgrowth.raster.maps import cog, map_pixels
 from oldgrowth.raster.scenes import scene as scene_module
+from oldgrowth.reporting import progress as reporting
 
 OUTPUTS = ("map.tif", "map.tif.aux.xml", "p.tif", "c.tif")
 
@@ -131,6 +132,8 @@ def test_lines_that_are_done_are_not_predicted_again(made, tmp_path, monkeypatch
     forest, folder, expected = made
     monkeypatch.setattr(scene_module, "STRIP_PIXELS", 150)
     monkeypatch.setattr(map_pixels, "SAVED_EVERY", 0)
+    monkeypatch.setattr(reporting, "_CALL_EVERY_SECONDS", 0)
+    monkeypatch.setattr(reporting, "_LOOK_SECONDS", 0)
     plan = map_pixels.plan_batches
     monkeypatch.setattr(map_pixels, "plan_batches", lambda *args: _small(plan(*args)))
 

@@ -280,5 +280,5 @@ def test_what_cannot_be_predicted_is_refused(world):
 def test_without_rioxarray(world, monkeypatch):
     data = world.opened()
     monkeypatch.setitem(sys.modules, "rioxarray", None)
-    with pytest.raises(MissingExtraError, match=r"predict_xarray requires rioxarray .*'oldgrowth\[xarray\]'"):
+    with pytest.raises(MissingExtraError, match=r"predict_xarray requires rioxarray .*'rioxarray>=0.17'"):
         raster.predict_xarray(world.forest, data)
