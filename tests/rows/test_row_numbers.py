@@ -111,7 +111,7 @@ def test_votes_have_the_numbers_of_their_rows(first: int, tmp_path: Path) -> Non
         votes.sums[:], votes.trees[:] = np.arange(300).reshape(100, 3), np.arange(100) % 2
         oob.add(0, 0, range(2), 100, [votes])
         (entry,) = oob._entries
-        oob._check_rows(entry)
+        oob._checked(entry)
         (read,) = oob._rows_before(entry, 10, first + 60)
         np.testing.assert_array_equal(read["number"], numbers[10:60])
         np.testing.assert_array_equal(read["sums"], votes.sums[10:60])
