@@ -54,16 +54,14 @@ def test_small_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "memory", "possible"),
-    [
-        (0.01, 10**10, ["over 0.01 s"]),
-        # Without memory for its threads, scikit-learn may also wait for them without end.
-        (15, 10**8, ["out of memory (100 MB)", "over 15 s"]),
-    ],
+    ("seconds", "memory", "words"), [(0.01, 10**10, "over 0.01 s"), (60, 10**8, "out of memory (100 MB)")]
 )
 def test_a_model_beyond_a_limit_is_not_tried_with_more(
-    tmp_path: Path, seconds: float, memory: int, possible: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, memory: int, words: str
 ) -> None:
+    # The command line sets it for its own process. With it, scikit-learn gets as far as its own threads, for
+    # which it then waits without end.
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     limits = trials.Limits(seconds, 600, 4_000, memory=memory)
     options = experiments_runner.parse("", tiny(tmp_path))
     runner = experiments_runner.Runner("small_data", options)
@@ -71,8 +69,6 @@ def test_a_model_beyond_a_limit_is_not_tried_with_more(
     study = replace(study, sizes=(2_000, 4_000), load=lambda: physics.SUSY.load(None, 4_000, 100))
     with small_data.arrays_on_disk(study, options.output) as arrays:
         results = small_data.measure(runner, study, ["scikit-learn"], range(2), limits, arrays)
-    words = results[2_000, "scikit-learn"][0]["failed"]
-    assert words in possible
     assert results == {(2_000, "scikit-learn"): [{"failed": words}], (4_000, "scikit-learn"): []}
     small_data.show(runner, study, ["scikit-learn"], results)
     small_data.draw(study, ["scikit-learn"], results)
