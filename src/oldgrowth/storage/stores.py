@@ -11,7 +11,6 @@ from .disk_store import DiskStore
 from .memory_store import MemoryStore
 from .row_forms import RecordForm, ReferenceForm
 from .sampled import Sampled
-from .store_names import STORE_NAMES
 from .workspace import Workspace
 
 
@@ -40,4 +39,4 @@ def _gather(given: Opening) -> BucketStore:
     return DiskStore(form, given.n_buckets, given.plan, given.workspace(), given.group_rows)
 
 
-STORES = dict(zip(STORE_NAMES, (_memory, _disk, _gather), strict=True))
+STORES: dict[str, Callable[[Opening], BucketStore]] = {"memory": _memory, "disk": _disk, "gather": _gather}
