@@ -1,6 +1,7 @@
 #include "predict/forest.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -102,7 +103,7 @@ bool check_tree(const Forest& forest, std::size_t bottom) {
 bool check_bottom_tree(std::span<const Node> nodes, std::uint32_t n_features, std::uint32_t n_classes,
                        std::uint64_t table_rows) {
   return tree_ok(nodes, NodeFormat(n_features), n_features, [&](std::uint64_t payload) {
-    if (n_classes == 0) return true;
+    if (n_classes == 0) return !std::isnan(leaf_value(payload));
     return payload & kMixedBit ? (payload & ~kMixedBit) < table_rows : payload < n_classes;
   });
 }

@@ -7,7 +7,13 @@ from rasters import smooth_scene, write_raster
 
 import oldgrowth
 from oldgrowth import RandomForestClassifier, raster
-from oldgrowth.errors import BandError, ParameterError, PatchError, RememberedSceneError
+from oldgrowth.errors import (
+    BandError,
+    CorruptedModelFileError,
+    ParameterError,
+    PatchError,
+    RememberedSceneError,
+)
 
 
 def scene_files(folder, names, bands, **options):
@@ -120,14 +126,17 @@ def test_scales_of_training_count_where_files_have_none(tmp_path, train, new, us
         ("scale", {"B2": [float("nan"), 0.0]}),
         ("mask", ["*.tif"]),
         ("nodata", "0"),
+        ("colors", {"1": 5}),
     ],
 )
 def test_damaged_recipes_are_errors(tmp_path, entry, value):
     forest, _ = trained(tmp_path)
     forest.recipe_[entry] = value
-    forest.save(tmp_path / "forged.og")
     with pytest.raises(RememberedSceneError, match=f"its entry '{entry}' is damaged"):
-        raster.scene_like(oldgrowth.load(tmp_path / "forged.og"), tmp_path / "train")
+        raster.scene_like(forest, tmp_path / "train")
+    forest.save(tmp_path / "forged.og")
+    with pytest.raises(CorruptedModelFileError, match=f"the entry '{entry}' of the recipe"):
+        oldgrowth.load(tmp_path / "forged.og")
 
 
 def test_a_forest_of_a_table_knows_no_scene(tmp_path):

@@ -1,4 +1,5 @@
 // Routing, prediction and the checks of a forest, on one made by hand.
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -105,8 +106,18 @@ void damage_is_found() {
   refused("number of bottom trees", [](HandMade& f) { f.trees_of_top[0] = 2; });
 }
 
+void leaves_of_values_hold_numbers() {
+  const auto is_tree = [](double value) {
+    const std::vector<Node> nodes{value_leaf(value)};
+    return check_bottom_tree(nodes, 1, 0, 0);
+  };
+  CHECK(is_tree(-2.5) && is_tree(std::numeric_limits<double>::max()));
+  CHECK(!is_tree(std::numeric_limits<double>::quiet_NaN()));
+}
+
 int main() {
   rows_reach_their_leaves();
   damage_is_found();
+  leaves_of_values_hold_numbers();
   trees_are_checked_when_used();
 }

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from .. import __all__ as public_names
 from .._version import __version__
 from ..datasets.labels import text_array
+from ..datasets.recipe import damaged_entry
 from ..errors import UnsavableError
 from ..reporting.report import FitReport
 
@@ -104,6 +105,8 @@ def restore_columns(estimator: Any, meta: dict[str, Any]) -> None:
     estimator.recipe_ = value_of(meta["recipe"]) if "recipe" in meta else None
     if not isinstance(estimator.recipe_, dict | None):
         raise ValueError("the recipe of the features is not a table of values")
+    if estimator.recipe_ is not None and (entry := damaged_entry(estimator.recipe_)) is not None:
+        raise ValueError(f"the entry {entry!r} of the recipe of the features is not possible")
     if meta["feature_names"] is not None:
         estimator.feature_names_in_ = np.array(meta["feature_names"], dtype=object)
     if meta["classes"] is not None:

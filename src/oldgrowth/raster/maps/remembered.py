@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ...checks import is_real, is_whole
+from ...datasets.recipe import damaged_entry
 from ...errors import BandError, ParameterError, RememberedSceneError
 from ..reading.layers import Layers
 from ..scenes.opening import open_scene
@@ -33,23 +31,18 @@ class Recipe:
 
     @staticmethod
     def of(forest: Any) -> Recipe:
-        """What a forest remembers. It may come from a file, so that nothing in it is trusted."""
+        """What a forest remembers."""
         recipe = getattr(forest, "recipe_", None)
         if recipe is None:
             what = "it was not trained on a scene, but on a table. Open the scene with open_scene"
             raise RememberedSceneError(what)
-        bands = _checked(recipe, "bands", _is_names)
-        extra = _checked(recipe, "extra", _is_expressions)
-        patch = _checked(
-            recipe, "patch", lambda patch: is_whole(patch) and 0 < patch < 1000 and patch % 2 == 1
-        )
-        scales = _checked(recipe, "scale", _is_scales)
-        mask = _checked(recipe, "mask", _is_mask)
-        nodata = _checked(recipe, "nodata", lambda value: value is None or is_real(value) or is_whole(value))
+        if (entry := damaged_entry(recipe)) is not None:
+            raise RememberedSceneError(f"its entry {entry!r} is damaged")
+        scales, mask, nodata = (recipe.get(name) for name in ("scale", "mask", "nodata"))
         return Recipe(
-            tuple(bands),
-            dict(extra),
-            int(patch),
+            tuple(recipe["bands"]),
+            dict(recipe["extra"]),
+            int(recipe["patch"]),
             {name: (float(scale), float(offset)) for name, (scale, offset) in (scales or {}).items()},
             None if mask is None else (mask[0], mask[1]),
             None if nodata is None else float(nodata),
@@ -59,10 +52,7 @@ class Recipe:
 def colors_of(forest: Any) -> dict[Any, str]:
     """The colours of classes that a forest remembers."""
     recipe = getattr(forest, "recipe_", None) or {}
-    found = recipe.get("colors")
-    if not isinstance(found, Mapping | None) or not all(isinstance(c, str) for c in (found or {}).values()):
-        raise RememberedSceneError("the colours of its classes are damaged")
-    return dict(found or {})
+    return dict(recipe.get("colors") or {})
 
 
 def scene_like(
@@ -172,35 +162,3 @@ def _scaled(layers: Layers, scales: Mapping[str, tuple[float, float]]) -> Layers
 
     bands, used = (tuple(scaled(band) for band in some) for some in (layers.bands, layers.used))
     return replace(layers, bands=bands, used=used)
-
-
-def _checked(recipe: Any, name: str, is_right: Any) -> Any:
-    """A value of a recipe. Older ones lack some, which are None then."""
-    value = recipe.get(name)
-    if not is_right(value):
-        raise RememberedSceneError(f"its entry {name!r} is damaged")
-    return value
-
-
-def _is_names(value: Any) -> bool:
-    is_list = isinstance(value, list | tuple) and all(isinstance(name, str) and name for name in value)
-    return is_list and len(value) == len(set(value)) > 0
-
-
-def _is_expressions(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(isinstance(t, str) for pair in value.items() for t in pair)
-
-
-def _is_mask(value: Any) -> bool:
-    is_pair = isinstance(value, list | tuple) and len(value) == 2
-    return value is None or (is_pair and all(isinstance(text, str) for text in value))
-
-
-def _is_scales(value: Any) -> bool:
-    def is_scale(pair: Any) -> bool:
-        is_pair = isinstance(pair, list | tuple) and len(pair) == 2
-        return is_pair and all((is_real(v) or is_whole(v)) and bool(np.isfinite(v)) for v in pair)
-
-    return value is None or (
-        isinstance(value, Mapping) and all(isinstance(n, str) and is_scale(p) for n, p in value.items())
-    )
