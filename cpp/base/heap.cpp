@@ -13,6 +13,7 @@ namespace oldgrowth {
 // glibc's dynamic threshold grows up to 32 MB, and so does the memory that each thread's heap keeps.
 constexpr int kMappedBytes = 1 << 20;
 constexpr int kMostArenas = 4;
+constexpr std::size_t kLargestKept = (32UL << 20) - (1UL << 14);  // the block and its header take 32 MB at most
 
 void release_memory() { malloc_trim(0); }
 
@@ -22,10 +23,16 @@ void return_memory_when_freed() {
   mallopt(M_ARENA_MAX, kMostArenas);
 }
 
+void keep_freed_memory() {
+  void* volatile block = std::malloc(kLargestKept);  // its pages are never touched
+  std::free(block);
+}
+
 #else
 
 void release_memory() {}
 void return_memory_when_freed() {}
+void keep_freed_memory() {}
 
 #endif
 

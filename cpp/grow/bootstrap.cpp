@@ -4,13 +4,6 @@
 
 namespace oldgrowth {
 
-double RowDraw::drawn_weight(std::uint64_t key, std::uint64_t copy, double weight) const {
-  const std::uint32_t copies = copies_of(weight);
-  std::uint32_t drawn = 0;
-  for (std::uint32_t c = 0; c < copies; ++c) drawn += poisson_(draw(key, copy + c));
-  return copies == 0 ? 0.0 : drawn * (weight / copies);
-}
-
 std::vector<std::uint8_t> DrawnRows::of(const TreeWeights& weights) {
   std::vector<std::uint8_t> bits(bytes(weights.rows.size()));
   for (std::size_t i = 0; i < weights.rows.size(); ++i)

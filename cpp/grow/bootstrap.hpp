@@ -46,7 +46,13 @@ class RowDraw {
   }
 
  private:
-  double drawn_weight(std::uint64_t key, std::uint64_t copy, double weight) const;
+  double drawn_weight(std::uint64_t key, std::uint64_t copy, double weight) const {
+    if (weight == 1) return poisson_(draw(key, copy));  // as most rows have
+    const std::uint32_t copies = copies_of(weight);
+    std::uint32_t drawn = 0;
+    for (std::uint32_t c = 0; c < copies; ++c) drawn += poisson_(draw(key, copy + c));
+    return copies == 0 ? 0.0 : drawn * (weight / copies);
+  }
 
   bool draw_;
   Poisson poisson_;

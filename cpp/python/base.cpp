@@ -22,6 +22,9 @@ void bind_base(nb::module_& m) {
   m.def("return_memory_when_freed", &return_memory_when_freed,
         "From now on large blocks go back to the system as soon as they are freed, and threads share a few heaps for "
         "small ones. By default, each thread keeps tens of megabytes.");
+  m.def("keep_freed_memory", &keep_freed_memory,
+        "From now on blocks of up to 32 MB stay in the process when they are freed, to be used again, unless "
+        "`return_memory_when_freed` was called.");
   m.def(
       "max_bucket_rows", [](std::uint32_t n_features) { return NodeFormat(n_features).max_offset() / 2; },
       "n_features"_a, "The maximum number of rows of a bucket: each may become a leaf.");

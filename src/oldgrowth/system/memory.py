@@ -89,6 +89,12 @@ def return_memory_when_freed() -> None:
     _core.return_memory_when_freed()
 
 
+def keep_freed_memory() -> None:
+    """Have the process keep freed blocks until the end of a stage: the next bucket needs as much again, and
+    new memory costs a page fault for each page."""
+    _core.keep_freed_memory()
+
+
 def total_memory() -> int:
     """The memory of the machine, or what its control groups allow this process."""
     return min([_meminfo("MemTotal"), *(group.limit for group in group_memory())])
