@@ -96,6 +96,10 @@ class Dataset(ABC):
         metadata, compressed chunks."""
         return 0
 
+    def within_memory(self, room: int) -> Dataset:
+        """Return the same rows, read in pieces whose size suits a process with this much memory left."""
+        return self
+
     def unpacked_in(self, directory: Path) -> Dataset:
         """Return the same rows, with temporary files of unpacked data in this directory."""
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
@@ -23,10 +24,12 @@ EXTENSIONS = (".parquet", ".pq", ".parq")
 BUFFER_BYTES, ALL_BUFFERS, LEAST_BUFFER = 1 << 18, 1 << 25, 1 << 14
 ALLOCATED = 1.3  # measured ratio of memory that Arrow allocates to the size of dictionaries and pages
 LEAST_WIDTH = 4  # minimum bytes of a number in Parquet
-# Maximum bytes and rows decoded at a time: more for many columns, as each call has a cost per column.
+# Maximum bytes and rows decoded at a time: more for many columns and where there is much memory, as each call
+# has a cost per column.
 BATCH_BYTES, MOST_BATCH_BYTES, BATCH_ROWS = 1 << 22, 1 << 23, 4096
-# Measured maximum memory for decoding, absolute and as a multiple of the decoded rows.
-DECODING_BYTES, DECODED_FORMS = 24 << 20, 6
+LARGE_BATCH_BYTES, MUCH_MEMORY = 1 << 24, 1 << 29
+# Measured maximum memory for decoding, as a multiple of the decoded rows.
+DECODED_FORMS = 6
 LARGE_METADATA = 1 << 24
 DECODED_CHUNKS = 8  # chunks decoded at a time, because each call has a cost per column
 
@@ -35,6 +38,7 @@ class ParquetDataset(FilesDataset):
     """Rows of Parquet files."""
 
     kind = "Parquet"
+    _batch_bytes = BATCH_BYTES
 
     def __init__(self, files: list[SourceFile], target: Any, features: Any, weight: Any) -> None:
         self._meta_bytes = 0
@@ -88,8 +92,13 @@ class ParquetDataset(FilesDataset):
         usual = max(self._column_bytes.values(), default=0)  # for names with a dot
         columns = sum(self._column_bytes.get(name, usual) for name in names)
         buffers = len(names) * _buffer_bytes(len(names))
-        decoding = min(DECODING_BYTES, DECODED_FORMS * self._row_bytes(names) * (self.n_rows or 0))
+        decoding = DECODED_FORMS * min(self._batch_bytes, self._row_bytes(names) * (self.n_rows or 0))
         return self._meta_bytes + int(ALLOCATED * columns) + buffers + decoding
+
+    def within_memory(self, room: int) -> ParquetDataset:
+        large = copy.copy(self)
+        large._batch_bytes = LARGE_BATCH_BYTES if room >= MUCH_MEMORY else BATCH_BYTES
+        return large
 
     def _row_bytes(self, names: Sequence[str]) -> int:
         """Approximate size in bytes of a decoded row."""
@@ -113,7 +122,8 @@ class ParquetDataset(FilesDataset):
             group = int(np.searchsorted(ends, span.start, side="right"))
             last = len(ends) if span.stop is None else int(np.searchsorted(ends, span.stop)) + 1
             at = int(ends[group - 1]) if group else 0
-            wanted = max(1024, min(DECODED_CHUNKS * rows, _batch_bytes(len(names)) // self._row_bytes(names)))
+            most_bytes = max(self._batch_bytes, _bytes_for_columns(len(names)))
+            wanted = max(1024, min(DECODED_CHUNKS * rows, most_bytes // self._row_bytes(names)))
             left = list(range(group, min(last, len(ends))))
             for batch in opened.iter_batches(wanted, row_groups=left, columns=names):
                 yield at, batch
@@ -142,5 +152,5 @@ def _buffer_bytes(n_columns: int) -> int:
     return max(LEAST_BUFFER, min(BUFFER_BYTES, ALL_BUFFERS // max(1, n_columns)))
 
 
-def _batch_bytes(n_columns: int) -> int:
-    return max(BATCH_BYTES, min(MOST_BATCH_BYTES, LEAST_WIDTH * n_columns * BATCH_ROWS))
+def _bytes_for_columns(n_columns: int) -> int:
+    return min(MOST_BATCH_BYTES, LEAST_WIDTH * n_columns * BATCH_ROWS)

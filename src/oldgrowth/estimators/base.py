@@ -283,7 +283,9 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
         planner = Planner(params, self._random_thresholds, self._classification, that_change_the_model(given))
         scorer = OobScorer(lambda: rows.classes, self.oob_score, keep=rows.random_access)
         observers = Observers(params["verbose"], callback)
-        fitted = fit_forest(rows, planner, limits_of(params), observers, scorer, self._keep_checkpoint)
+        limits = limits_of(params)
+        rows.read_within(limits.memory - limits.resident)
+        fitted = fit_forest(rows, planner, limits, observers, scorer, self._keep_checkpoint)
         self.forest_ = fitted.forest
         self.fit_report_ = fitted.report
         self._importances = fitted.importances

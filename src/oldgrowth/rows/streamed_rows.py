@@ -42,6 +42,9 @@ class StreamedRows(TrainingRows):
     def expected_rows(self) -> int | None:
         return self._dataset.expected_rows
 
+    def read_within(self, room: int) -> None:
+        self._dataset = self._dataset.within_memory(room)
+
     @property
     def image_bytes(self) -> int | None:
         return self._dataset.image_bytes

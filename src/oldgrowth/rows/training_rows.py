@@ -95,6 +95,9 @@ class TrainingRows(ABC):
         """Additional memory for reading, besides the chunks."""
         return 0
 
+    def read_within(self, room: int) -> None:  # noqa: B027 - arrays are read as they are
+        """Choose how much is read at a time by the memory that is left for the fit."""
+
     @property
     def image_bytes(self) -> int | None:
         """Memory of the image whose pixels are the rows; None if they are not pixels."""
