@@ -36,7 +36,7 @@ def make_all_tiny(monkeypatch: pytest.MonkeyPatch, tops_per_round: int = 2) -> N
         "_tops_per_round",
         lambda plan, sizes, *_: min(sizes.n_tops, tops_per_round),
     )
-    monkeypatch.setattr(oldgrowth.storage.disk_store, "_WRITE_BYTES", 300)
+    monkeypatch.setattr(oldgrowth.storage.top_file, "_WRITE_BYTES", 300)
     monkeypatch.setattr(oldgrowth.storage.votes, "_FEWEST_ROWS", 100)
     choose = oldgrowth.planning.execution.choose_execution
 

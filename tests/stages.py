@@ -10,7 +10,7 @@ from helpers import make_data
 from oldgrowth import RandomForestClassifier, SubsetForestClassifier
 from oldgrowth.estimators.parameters import checked
 from oldgrowth.fitting.context import FitContext, Prepared
-from oldgrowth.fitting.distribute import distribute
+from oldgrowth.fitting.distribute import Distributing, Part, distribute
 from oldgrowth.fitting.engine import Engine
 from oldgrowth.fitting.sample import sample
 from oldgrowth.fitting.top_trees import TopTree, grow_top_trees
@@ -60,7 +60,7 @@ def through_top_trees(data: ArrayRows, plan: Plan, threads: Workers) -> tuple[Sa
 
 def in_memory(sampled: Sampled, tops: dict[int, TopTree], plan: Plan, threads: Workers) -> MemoryStore:
     store = MemoryStore(sampled, {i: top.n_buckets for i, top in tops.items()}, plan)
-    distribute(tops, store, prepared(sampled, plan), threads, PROGRESS)
+    distribute(tops, store, Part.whole(sampled), Distributing(plan, threads, PROGRESS))
     for i in tops:
         store.seal(i)
     return store

@@ -10,8 +10,8 @@ import pytest
 
 from oldgrowth import _core
 from oldgrowth.errors import ChangedDataError, ChangedSourceError
-from oldgrowth.fitting.distribute import distribute
-from oldgrowth.fitting.resplit import split_large_buckets
+from oldgrowth.fitting.distribute import Distributing, Part, distribute
+from oldgrowth.fitting.resplit import StoreSplitter, split_large_buckets
 from oldgrowth.fitting.sample import sample
 from oldgrowth.plan import Plan
 from oldgrowth.rows.array_rows import ArrayRows
@@ -21,7 +21,7 @@ from oldgrowth.storage.memory_store import MemoryStore
 from oldgrowth.storage.row_forms import RecordForm
 from oldgrowth.storage.sampled import Sampled
 from oldgrowth.storage.workspace import Workspace, spill_workspace
-from stages import PROGRESS, all_values, context, pool, prepared, small_data, small_plan, through_top_trees
+from stages import PROGRESS, all_values, context, pool, small_data, small_plan, through_top_trees
 
 
 def test_data_that_changes_between_the_passes_is_refused() -> None:
@@ -32,7 +32,7 @@ def test_data_that_changes_between_the_passes_is_refused() -> None:
         store = MemoryStore(sampled, {i: top.n_buckets for i, top in tops.items()}, plan)
         data._x[1503, 1] = 77.0  # a whole-numbered feature that had no such value
         with pytest.raises(ChangedDataError, match="rows 1500 to 1599 of the data"):
-            distribute(tops, store, prepared(sampled, plan), threads, PROGRESS)
+            distribute(tops, store, Part.whole(sampled), Distributing(plan, threads, PROGRESS))
 
 
 class Checked(ArrayRows):
@@ -61,7 +61,7 @@ def test_a_source_that_changes_unnoticed_by_its_files_is_refused(change: str) ->
             "fewer rows": "the second pass read 1,999 rows, the first 2,000",
         }
         with pytest.raises(ChangedSourceError, match=said[change]):
-            distribute(tops, store, prepared(sampled, plan), threads, PROGRESS)
+            distribute(tops, store, Part.whole(sampled), Distributing(plan, threads, PROGRESS))
 
 
 class StoreSuite(ABC):
@@ -85,7 +85,7 @@ class StoreSuite(ABC):
         with pool() as threads:
             sampled, tops = through_top_trees(data, plan, threads)
             store = self.make(sampled, {i: top.n_buckets for i, top in tops.items()}, plan, workspace)
-            distribute(tops, store, prepared(sampled, plan), threads, PROGRESS)
+            distribute(tops, store, Part.whole(sampled), Distributing(plan, threads, PROGRESS))
         for i, top in tops.items():
             store.seal(i)
             expected = _core.route(top.nodes, all_values(data))
@@ -146,10 +146,10 @@ class StoreSuite(ABC):
         with pool() as threads:
             sampled, tops = through_top_trees(data, plan, threads)
             store = self.make(sampled, {i: top.n_buckets for i, top in tops.items()}, plan, workspace)
-            distribute(tops, store, prepared(sampled, plan), threads, PROGRESS)
+            distribute(tops, store, Part.whole(sampled), Distributing(plan, threads, PROGRESS))
             for i, top in tops.items():
                 store.seal(i)
-                tree, n_split = split_large_buckets(store, i, top, plan, threads)
+                tree, n_split = split_large_buckets(StoreSplitter(store, plan, threads), i, top, plan)
                 assert n_split > 3
                 reached = _core.route(tree.nodes, all_values(data))
                 np.testing.assert_array_equal(store.sizes(i), np.bincount(reached, minlength=tree.n_buckets))
@@ -185,4 +185,4 @@ class TestDiskStoreInTinyBlocks(TestDiskStore):
 
     @pytest.fixture(autouse=True)
     def tiny(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("oldgrowth.storage.disk_store._WRITE_BYTES", 200)
+        monkeypatch.setattr("oldgrowth.storage.top_file._WRITE_BYTES", 200)

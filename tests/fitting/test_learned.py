@@ -158,6 +158,12 @@ def starts_of(partitions: list[Partition]) -> tuple[list[Place], int]:
     return [Place(row, first) for row, first in zip(used, firsts, strict=False)], used[-1]
 
 
+def learned_of(
+    partition: Partition, classification: bool, plan: Plan, start: Place, of: int | None
+) -> Learned:
+    return learn(StreamedRows(partition.open(), classification), plan, start, of)
+
+
 def merged(parts: list[Learned], order: int) -> Learned:
     """Neighbours merge in an order by chance."""
     rng = np.random.default_rng(order)
@@ -174,7 +180,7 @@ def learned_in_parts(case: Case, dataset: Dataset, plan: Plan, whole: Learned) -
     event(f"{case.source}, {len(partitions)} partitions")
     of = n if case.counted else None
     parts = [
-        learn(partition, case.classification, plan, start, of)
+        learned_of(partition, case.classification, plan, start, of)
         for partition, start in zip(partitions, starts, strict=True)
     ]
     return merged([whole, *parts], case.order)
@@ -279,7 +285,7 @@ def test_partitions_are_learned_from_in_another_process(tmp_path: Path) -> None:
     plan = plan_of(case, rows)
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as elsewhere:
         tasks = [
-            elsewhere.submit(learn, partition, True, plan, start, n)
+            elsewhere.submit(learned_of, partition, True, plan, start, n)
             for partition, start in zip(partitions, starts, strict=True)
         ]
         whole = Learned(rows, Place(), CandidateRows(rows.n_features))
@@ -313,7 +319,7 @@ def test_labels_that_are_one_number_are_refused_in_any_partition(parts: list[str
     rows = StreamedRows(dataset, True)
     plan = plan_of(LARGE, rows)
     learned = [
-        learn(partition, True, plan, start, None)
+        learned_of(partition, True, plan, start, None)
         for partition, start in zip(partitions, starts_of(partitions)[0], strict=True)
     ]
     with pytest.raises(SameNumberError, match="are the same number") as caught:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from oldgrowth import RandomForestClassifier, _core
-from oldgrowth.fitting.resplit import split_large_buckets
+from oldgrowth.fitting.resplit import StoreSplitter, split_large_buckets
 from oldgrowth.rows.array_rows import ArrayRows
 from stages import all_values, in_memory, pool, small_data, small_plan, through_top_trees
 
@@ -16,7 +16,9 @@ def split(data: ArrayRows, **params):
         sampled, tops = through_top_trees(data, plan, threads)
         store = in_memory(sampled, tops, plan, threads)
         before = [store.sizes(i) for i in tops]
-        split = [split_large_buckets(store, i, top, plan, threads) for i, top in tops.items()]
+        split = [
+            split_large_buckets(StoreSplitter(store, plan, threads), i, top, plan) for i, top in tops.items()
+        ]
     return store, [top for top, _ in split], sum(n for _, n in split), before
 
 

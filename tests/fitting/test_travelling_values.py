@@ -21,7 +21,7 @@ from oldgrowth import _core
 from oldgrowth.fitting import pipeline
 from oldgrowth.fitting.distribute import Reached
 from oldgrowth.fitting.grow_task import Site, grow_in_parts, grow_task
-from oldgrowth.fitting.resplit import split_large_buckets
+from oldgrowth.fitting.resplit import StoreSplitter, split_large_buckets
 from oldgrowth.fitting.tasks import Grown, GrowthRules, Task, TopTasks
 from oldgrowth.fitting.top_trees import Root
 from oldgrowth.planning.execution import GrowingRoom
@@ -62,7 +62,7 @@ def values() -> dict[str, Any]:
         patch.setattr(votes, "VOTES_BYTES", 2**10)
         sampled, tops = through_top_trees(data, plan, threads)
         store = in_memory(sampled, tops, plan, threads)
-        tree, _ = split_large_buckets(store, 0, tops[0], plan, threads)
+        tree, _ = split_large_buckets(StoreSplitter(store, plan, threads), 0, tops[0], plan)
         store.set_depths(0, tree.bucket_depths)
         site = Site(store, LeafMemory(2**20, lambda: pytest.fail("no file is needed")), threads.stop)
         tasks = TopTasks.of(store, 0, tree, plan.trees_of_tops(data.n_rows), TreesInMemory())

@@ -33,7 +33,7 @@ ROWS = 4000
 def remember_often() -> None:
     """Small groups and blocks, and a memory of each step rather than one every few seconds."""
     oldgrowth.planning.execution._LARGEST_GROUP = 100_000
-    oldgrowth.storage.disk_store._WRITE_BYTES = 10_000
+    oldgrowth.storage.top_file._WRITE_BYTES = 10_000
     oldgrowth.fitting.sample._SAVE_EVERY_SECONDS = 0.02
     oldgrowth.storage.task_log._SYNC_EVERY_SECONDS = 0.05
 

@@ -213,9 +213,13 @@ class Dataset(ABC):
         >>> [(part.first_row, part.n_rows) for part in parts]
         [(0, 2), (2, 3)]
         """
+        return numbered(self.uncounted_partitions(n))
+
+    def uncounted_partitions(self, n: int) -> list[Partition]:
+        """As `partitions`, but rows that are not known are not counted: `numbered` takes their counts."""
         if n < 1:
             raise ParameterError("n", n, "at least 1")
-        return numbered(self._cut(n))
+        return self._cut(n)
 
     def _cut(self, n: int) -> list[Partition]:
         """The partitions; the numbers of their rows may still be unknown."""

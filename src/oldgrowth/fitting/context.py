@@ -36,6 +36,9 @@ class Prepared:
     plan: Plan
     execution: ExecutionPlan
     model: MemoryModel
+    class_weights: list[list[float]] | None = (
+        None  # in each tree, where they are known before trees are grown
+    )
 
     @property
     def n_rows(self) -> int:

@@ -13,15 +13,17 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _core
 from ..errors import ChangedSourceError
+from ..plan import Plan
 from ..reporting.progress import StageProgress
 from ..rows.read_ahead import read_ahead
-from ..rows.training_rows import Chunk, Pass, Place
+from ..rows.training_rows import Chunk, Pass, Place, Trail, TrainingRows
 from ..storage.bucket_store import BucketStore
+from ..storage.sampled import Sampled
 from ..system.threads import cancelled_by_errors
-from .context import Prepared
 from .engine import Engine
 from .top_trees import TopTree
 
@@ -35,6 +37,33 @@ class Reached:
 
 
 @dataclass(frozen=True)
+class Distributing:
+    """What all parts have in common: the plan, and who works and is told of the progress."""
+
+    plan: Plan
+    engine: Engine
+    progress: StageProgress
+
+
+@dataclass(frozen=True)
+class Part:
+    """Consecutive rows that are distributed together: all rows of the data, or those of a partition.
+
+    The first pass, which began at `first`, came to `end`, by the places of `trail`, and counted `class_rows`.
+    """
+
+    rows: TrainingRows
+    first: Place
+    end: Place
+    trail: Trail
+    class_rows: npt.NDArray[np.int64]
+
+    @staticmethod
+    def whole(sampled: Sampled) -> Part:
+        return Part(sampled.rows, Place(), sampled.end, sampled.trail, sampled.summary.class_rows)
+
+
+@dataclass(frozen=True)
 class Resumable:
     """Where a distribution starts, and who is told when all rows up to a place are in the store."""
 
@@ -45,17 +74,18 @@ class Resumable:
 def distribute(
     tops: dict[int, TopTree],
     store: BucketStore,
-    prepared: Prepared,
-    engine: Engine,
-    progress: StageProgress,
-    resumable: Resumable = Resumable(),
+    part: Part,
+    context: Distributing,
+    resumable: Resumable | None = None,
 ) -> None:
-    """Bring all rows, or those that are left, into the store, for these top trees by their numbers."""
-    sampled, plan, start = prepared.sampled, prepared.plan, resumable.start
-    reading = Pass(sampled.rows, start.place, sampled.trail)
+    """Bring all rows of a part, or those that are left, into the store, for these top trees."""
+    plan, engine, progress = context.plan, context.engine, context.progress
+    resumable = resumable or Resumable(Reached(part.first))
+    start = resumable.start
+    reading = Pass(part.rows, start.place, part.trail)
     counts = np.zeros(plan.n_classes, dtype=np.int64)
     counts[: len(start.class_rows)] = start.class_rows
-    progress.skip(start.place.row)
+    progress.skip(start.place.row - part.first.row)
 
     def put(group: object, at: int, chunk: Chunk) -> None:
         store.put(group, at, chunk, [_core.route(top.nodes, chunk.x) for top in tops.values()])
@@ -91,9 +121,9 @@ def distribute(
             writing = writer.submit(end, group, rows, Reached(place, tuple(counts.tolist())))
         if writing is not None:
             writing.result()
-    if sampled.rows.checked:
-        reading.compare(sampled.end)
-        if plan.classification and not np.array_equal(counts, sampled.summary.class_rows):
+    if part.rows.checked:
+        reading.compare(part.end)
+        if plan.classification and not np.array_equal(counts, part.class_rows):
             raise ChangedSourceError("the data", "the labels of the second pass are not those of the first")
 
 

@@ -13,6 +13,7 @@ from enum import Enum
 from itertools import islice
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _core
 from ..plan import Plan
@@ -136,9 +137,10 @@ class _Growing:
     ) -> _Growing:
         plan, engine = prepared.plan, context.engine
         memory = GrowingRoom.now(prepared.model, in_memory=not prepared.on_disk)
-        leaf_memory = LeafMemory(memory.most_keys, lambda: context.workspace.get().unnamed())
-        site = Site(store, leaf_memory, engine.stop)
-        weights = _class_weights([top for top in tops if top.trees_left], plan, site, engine, memory)
+        site = site_of(store, context, memory)
+        weights = prepared.class_weights
+        if weights is None:
+            weights = _class_weights([top for top in tops if top.trees_left], plan, site, engine, memory)
         rules = GrowthRules(plan, prepared.sampled.summary.n_features, weights, memory.vote_bytes)
         large = _LARGE_SHARE * sum(int(top.sizes.sum()) for top in tops) / engine.workers
         return _Growing(engine, rules, site, memory, sinks, large)
@@ -262,6 +264,12 @@ class _Growing:
         return running.task
 
 
+def site_of(store: Buckets, context: FitContext, memory: GrowingRoom) -> Site:
+    """What tasks find in this process."""
+    leaf_memory = LeafMemory(memory.most_keys, lambda: context.workspace.get().unnamed())
+    return Site(store, leaf_memory, context.engine.stop)
+
+
 def _class_weights(
     tops: list[TopTasks], plan: Plan, site: Site, engine: Engine, memory: GrowingRoom
 ) -> list[list[float]]:
@@ -281,6 +289,11 @@ def _class_weights(
             for tree, classes in zip(task.trees, future.result(), strict=True):
                 counts[task.first_tree + tree] += classes
             running.extend((task, engine.submit(class_totals, task, plan, site)) for task in islice(tasks, 1))
+    return balanced(counts)
+
+
+def balanced(counts: npt.NDArray[np.float64]) -> list[list[float]]:
+    """The weights of the classes in each tree, by the weight of the rows that it draws of each."""
     drawn, present = counts.sum(axis=1, keepdims=True), (counts > 0).sum(axis=1, keepdims=True)
     # A class that a tree did not draw has no weight in it; neither has one in a tree of another round.
     return np.divide(drawn, present * counts, out=np.zeros_like(counts), where=counts > 0).tolist()

@@ -69,7 +69,7 @@ def fit_forest(
 ) -> Fitted:
     """All stages. What is in the checkpoint directory goes when all is done, unless `keep_checkpoint`."""
     first_pass = FirstPass.planned(planner, rows, limits)  # what is not possible is refused before any work
-    with _live(limits, first_pass.plan.n_jobs, observers, keep_checkpoint) as context:
+    with live(limits, first_pass.plan.n_jobs, observers, keep_checkpoint) as context:
         planner = _begin(context, planner, rows, first_pass.model)
         sampled = _sample(context, planner, rows, first_pass)
         prepared = _prepare(context, planner, sampled, limits)
@@ -77,7 +77,7 @@ def fit_forest(
         grown = _bottom_trees(context, prepared, tops)
         made = _assemble(context, prepared, grown)
         oob = use_oob(_out_of_bag(context, prepared, grown, made.forest)) if prepared.plan.oob else None
-        report = _completed(context.recorder.report, prepared, grown, made)
+        report = completed(context.recorder.report, prepared, grown.bucket_sizes, made)
     return Fitted(made.forest, report, made.importances, oob)
 
 
@@ -117,7 +117,7 @@ class FirstPass:
 
 
 @contextmanager
-def _live(limits: Limits, n_jobs: int, observers: Observers, keep_checkpoint: bool) -> Iterator[FitContext]:
+def live(limits: Limits, n_jobs: int, observers: Observers, keep_checkpoint: bool) -> Iterator[FitContext]:
     """Files, threads and reporting of a fit, ended with it however it ends."""
     if limits.memory_given:
         return_memory_when_freed()
@@ -259,8 +259,11 @@ def _out_of_bag(context: FitContext, prepared: Prepared, grown: _Grown, forest: 
         yield from grown.strategy.out_of_bag(votes, prepared, forest, progress)
 
 
-def _completed(report: FitReport, prepared: Prepared, grown: _Grown, made: Assembled) -> FitReport:
-    summary, sizes = prepared.sampled.summary, grown.bucket_sizes
+def completed(
+    report: FitReport, prepared: Prepared, sizes: list[npt.NDArray[np.int64]], made: Assembled
+) -> FitReport:
+    """The report with what is known in the end; `sizes` are the rows of the buckets of each top tree."""
+    summary = prepared.sampled.summary
     plan, execution = prepared.plan, prepared.execution
     report.rows, report.features = summary.n_rows, summary.n_features
     report.record_bytes = summary.record_bytes

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _core
 from ..plan import Plan
@@ -18,51 +20,85 @@ _FEW = 1000
 
 
 @dataclass(frozen=True)
-class _Large:
+class Large:
+    """A bucket that is too large."""
+
     bucket: int
     rows: int
     depth: int
     number: int  # keys the randomness: no other tree has it
 
 
-def split_large_buckets(
-    store: BucketStore, top: int, tree: TopTree, plan: Plan, engine: Engine, at_once: int = 2**31
-) -> tuple[TopTree, int]:
-    """A top tree with its large buckets split, as far as rows can be told apart, and how many were.
+class Splitter(Protocol):
+    """Splits buckets of a store, here or elsewhere."""
 
-    `at_once` samples of buckets are in memory at a time.
-    """
+    def sizes(self, top: int) -> npt.NDArray[np.int64]:
+        """The number of rows in each bucket."""
+
+    def trees(self, top: int, large: list[Large]) -> list[TopTree]:
+        """For each of these buckets, the tree that splits it; a single leaf if nothing does."""
+
+    def split(self, top: int, trees: list[tuple[int, TopTree]]) -> None:
+        """Make several buckets of each of these, from the first on. Later buckets move up with each."""
+
+
+@dataclass(frozen=True)
+class StoreSplitter:
+    """Splits buckets of a store of this process; `at_once` samples of buckets are in memory at a time."""
+
+    store: BucketStore
+    plan: Plan
+    engine: Engine
+    at_once: int = 2**31
+
+    def sizes(self, top: int) -> npt.NDArray[np.int64]:
+        return self.store.sizes(top)
+
+    def trees(self, top: int, large: list[Large]) -> list[TopTree]:
+        trees: list[TopTree] = []
+        for first in range(0, len(large), self.at_once):
+            some = large[first : first + self.at_once]
+            stop = self.engine.stop
+            tasks = [self.engine.submit(tree_of_large, self.store, top, self.plan, stop, b) for b in some]
+            trees += [task.result() for task in tasks]
+        return trees
+
+    def split(self, top: int, trees: list[tuple[int, TopTree]]) -> None:
+        for bucket, tree in trees:
+            self.store.split(top, bucket, partial(_core.route, tree.nodes), tree.n_buckets)
+
+
+def split_large_buckets(splitter: Splitter, top: int, tree: TopTree, plan: Plan) -> tuple[TopTree, int]:
+    """A top tree with its large buckets split, as far as rows can be told apart, and how many were."""
     n_split = 0
     candidates = list(range(tree.n_buckets))
     for step in range(1, 256):
-        sizes = store.sizes(top)
+        sizes = splitter.sizes(top)
         large = [
-            _Large(b, int(sizes[b]), int(tree.bucket_depths[b]), step << 56 | (b + 1) << 24 | top)
+            Large(b, int(sizes[b]), int(tree.bucket_depths[b]), step << 56 | (b + 1) << 24 | top)
             for b in candidates
             if sizes[b] > plan.bucket_size
             and (plan.max_depth is None or tree.bucket_depths[b] < plan.max_depth)
         ]
         if not large:
             break
-        trees: list[TopTree] = []
-        for first in range(0, len(large), at_once):
-            some = large[first : first + at_once]
-            tasks = [engine.submit(_grow, store, top, plan, engine.stop, bucket) for bucket in some]
-            trees += [task.result() for task in tasks]
         candidates, moved = [], 0  # parts of a bucket may be large again; buckets behind it have moved up
-        for bucket, own in zip(large, trees, strict=True):
+        splits: list[tuple[int, TopTree]] = []
+        for bucket, own in zip(large, splitter.trees(top, large), strict=True):
             if own.n_buckets == 1:
                 continue
             at = bucket.bucket + moved
-            store.split(top, at, partial(_core.route, own.nodes), own.n_buckets)
+            splits.append((at, own))
             tree = tree.grafted(at, own)
             candidates += range(at, at + own.n_buckets)
             moved += own.n_buckets - 1
             n_split += 1
+        splitter.split(top, splits)
     return tree, n_split
 
 
-def _grow(store: BucketStore, top: int, plan: Plan, stop: _core.Stop, bucket: _Large) -> TopTree:
+def tree_of_large(store: BucketStore, top: int, plan: Plan, stop: _core.Stop, bucket: Large) -> TopTree:
+    """The tree that splits a large bucket, on a sample of its rows."""
     size = plan.sample_of_bucket(bucket.rows)
     places = _core.draw_sample(size, plan.seed, bucket.number, bucket.rows)
 

@@ -21,9 +21,9 @@ from ..storage.checkpoint import Checkpoint
 from ..storage.grown_trees import GrownTrees
 from ..storage.stores import STORES, Opening
 from .context import FitContext, Prepared
-from .distribute import Reached, Resumable, distribute
+from .distribute import Distributing, Part, Reached, Resumable, distribute
 from .engine import Engine
-from .resplit import split_large_buckets
+from .resplit import StoreSplitter, split_large_buckets
 from .top_trees import TopTree, checked_top_tree
 
 
@@ -102,7 +102,8 @@ def distribute_round(
     if complete:
         progress.skip(sampled.summary.n_rows)
     else:
-        distribute(tops, store, prepared, context.engine, progress, Resumable(start, save))
+        distributing = Distributing(prepared.plan, context.engine, progress)
+        distribute(tops, store, Part.whole(sampled), distributing, Resumable(start, save))
         save(Reached(sampled.end, tuple(sampled.summary.class_rows.tolist())), complete=True)
     done = _split(tops, store, prepared, context.engine)
     for i, sizes in done.sizes.items():
@@ -133,8 +134,9 @@ def _split(tops: dict[int, TopTree], store: BucketStore, prepared: Prepared, eng
     for task in [engine.submit(store.seal, i) for i in tops]:
         task.result()
     split, n_split = {}, 0
+    splitter = StoreSplitter(store, plan, engine, at_once)
     for i, top in tops.items():
-        split[i], more = split_large_buckets(store, i, top, plan, engine, at_once)
+        split[i], more = split_large_buckets(splitter, i, top, plan)
         store.set_depths(i, split[i].bucket_depths)
         n_split += more
     return Round(store, split, {i: store.sizes(i) for i in tops}, n_split)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 
 from .. import _core
-from ..datasets.base import Partition
 from ..plan import Plan
 from ..reporting.progress import StageProgress
 from ..rows.read_ahead import read_ahead
@@ -66,11 +65,12 @@ def sample(
     return learned.finish(rows)
 
 
-def learn(partition: Partition, classification: bool, plan: Plan, start: Place, of: int | None) -> Learned:
-    """What the first pass learns of a partition, which begins at `start`; there are `of` rows in all of them
-    that have a weight, if that is known. It needs nothing of the process that it runs in."""
-    rows = StreamedRows(partition.open(), classification)
-    learned = Learned(rows, start, CandidateRows(rows.n_features))
+def learn(
+    rows: StreamedRows, plan: Plan, start: Place, of: int | None, candidates: CandidateRows | None = None
+) -> Learned:
+    """What the first pass learns of the rows of a partition, which begins at `start`; there are `of` rows in
+    all partitions that have a weight, if that is known. It needs nothing else of the process it runs in."""
+    learned = Learned(rows, start, candidates or CandidateRows(rows.n_features))
     with workers(plan.n_jobs) as engine:
         for _ in _learning(learned, rows, plan, of, engine):
             pass

@@ -72,7 +72,9 @@ class TopTasks:
 
     @staticmethod
     def of(store: Buckets, top: int, tree: TopTree, trees_of_tops: list[int], trees: GrownTrees) -> TopTasks:
+        """Of the buckets whose rows are in the store."""
         left = ~trees.grown(top, tree.n_buckets, trees_of_tops[top])
+        left &= (store.sizes(top) > 0)[:, None]
         first = sum(trees_of_tops[:top])
         return TopTasks(top, tree.bucket_depths, first, trees_of_tops[top], store.sizes(top), left)
 

@@ -89,7 +89,7 @@ def grow_top_trees(
         numbers = range(first, min(first + at_once, n_tops))
         saved = [_saved(checkpoint, top, sampled.summary.n_features) for top in numbers]
         tasks = [
-            None if found else engine.submit(_grow_top_tree, sampled, plan, top, engine.stop)
+            None if found else engine.submit(grow_top_tree, sampled, plan, top, engine.stop)
             for top, found in zip(numbers, saved, strict=True)
         ]
         for top, found, task in zip(numbers, saved, tasks, strict=True):
@@ -109,7 +109,8 @@ def _saved(checkpoint: Checkpoint, top: int, n_features: int) -> TopTree | None:
         return checked_top_tree(found[0], n_features)
 
 
-def _grow_top_tree(sampled: Sampled, plan: Plan, top: int, stop: _core.Stop) -> TopTree:
+def grow_top_tree(sampled: Sampled, plan: Plan, top: int, stop: _core.Stop) -> TopTree:
+    """One top tree, on its sample."""
     sample = SampleRows.of(sampled, plan, top)
     return _Parts(sample, sampled.summary.n_rows, plan, top, stop).grow(np.arange(sample.n, dtype=np.uint32))
 

@@ -207,6 +207,12 @@ def choose_execution(model: MemoryModel, peak: int) -> tuple[ExecutionPlan, Memo
     return _within_limits(store, why, model, peak), model
 
 
+def execution_of_part(model: MemoryModel, n_rows: int, tops: int) -> ExecutionPlan:
+    """How `n_rows` of the rows are distributed for these top trees, on the disk of a worker."""
+    part = replace(model, sizes=replace(model.sizes, n_rows=n_rows))
+    return _on_disk("disk", "on a cluster", part, 0, tops)
+
+
 def _within_limits(store: str, why: str, model: MemoryModel, peak: int) -> ExecutionPlan:
     """How much is done at a time in a store."""
     plan, sizes, limits = model.plan, model.sizes, model.limits
@@ -218,7 +224,16 @@ def _within_limits(store: str, why: str, model: MemoryModel, peak: int) -> Execu
         spare = max(0, room - sizes.reading - model.rows_in_memory)
         chunk_rows = max(chunk, min(plan.chunk_size, spare // max(1, model.chunks(1, sizes.n_tops))))
         return ExecutionPlan(store, why, False, chunk_rows, sizes.n_rows, top_trees, sizes.n_tops, 2**62)
-    tops_per_round = _tops_per_round(plan, sizes, limits)
+    return _on_disk(store, why, model, peak, _tops_per_round(plan, sizes, limits))
+
+
+def _on_disk(store: str, why: str, model: MemoryModel, peak: int, tops_per_round: int) -> ExecutionPlan:
+    """How much is done at a time in a store on disk."""
+    plan, sizes = model.plan, model.sizes
+    room = max(0, model.room(resident_memory()))
+    top_trees = max(1, room // max(1, model.top_tree()))
+    room = max(0, room - model.held_image)
+    chunk = min(SMALLEST_CHUNK, plan.chunk_size)
     chunk_rows = max(chunk, min(plan.chunk_size, room // 8 // max(1, model.chunks(1, tops_per_round))))
     reading = max(sizes.reading, peak - resident_memory() - model.profile)
     group_room = room - reading - model.chunks(chunk_rows, tops_per_round) - model.write_buffers

@@ -13,7 +13,7 @@ from .. import _core
 from ..errors import MemoryLimitError
 from ..plan import Plan
 from ..rows.records import floats_at_a_time
-from ..storage.disk_store import block_rows
+from ..storage.top_file import block_rows
 from ..storage.votes import MEANS_COPIES, VOTES_AT_WORK, fewest_rows_of_means
 from ..system.limits import Limits
 from .sizes import MOST_CODES, Sizes

@@ -89,6 +89,10 @@ class LabelCoder:
         """For each class number a key that depends on the label alone, for checksums."""
         return self._keys[codes.astype(np.intp)]
 
+    def codes_of(self, other: LabelCoder) -> npt.NDArray[np.int64]:
+        """The class numbers here of all classes that another coder knows."""
+        return np.array([self._numbers[label] for label in other._numbers], dtype=np.int64)
+
     def merge(self, following: LabelCoder, rows: int) -> npt.NDArray[np.int64]:
         """Learn what another coder has learned of the rows that follow, up to row number `rows`.
 

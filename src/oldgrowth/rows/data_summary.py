@@ -70,8 +70,13 @@ class SummaryBuilder:
 
     @property
     def n_classes(self) -> int:
-        """The summary of the rows so far."""
+        """The number of classes so far."""
         return len(self._class_rows)
+
+    @property
+    def class_rows(self) -> npt.NDArray[np.int64]:
+        """The rows of each class so far."""
+        return self._class_rows
 
     @property
     def weighted(self) -> bool:

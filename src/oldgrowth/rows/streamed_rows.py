@@ -35,6 +35,10 @@ class StreamedRows(TrainingRows):
         self.names = None if names is None else np.array(names, dtype=object)
 
     @property
+    def dataset(self) -> Dataset:
+        return self._dataset
+
+    @property
     def n_rows(self) -> int | None:
         return None if self._dataset.weight is not None else self._dataset.n_rows  # zero weights do not count
 

@@ -109,6 +109,29 @@ class CandidateRows:
         numbers = np.concatenate([np.zeros(0, dtype=np.uint64), *parts])
         return _core.draw_from_candidates(*drawing, numbers)
 
+    def of_top(self, plan: Plan, top: int, n_rows: int) -> CandidateRows:
+        """Those rows that may be in the sample of this top tree, drawn from `n_rows` rows."""
+        chosen = CandidateRows(self._n_features)
+        for part in self._parts:
+            numbers = self._numbers(part)
+            mine = _core.candidates_of_top(plan.top_sample, plan.seed, top, n_rows, numbers)
+            if len(mine):
+                chosen._add(self._only(part, np.searchsorted(numbers, mine), int(mine[-1])))
+        return chosen
+
+    def _only(self, part: _Part, places: npt.NDArray[np.intp], last_row: int) -> _Part:
+        """The part with just the rows at these places."""
+        targets, weights, numbers, x = np.split(self._data(part), part.edges)
+        width = self._n_features * part.dtype.itemsize
+        columns = [
+            targets.reshape(-1, 8),
+            weights.reshape(-1, 8),
+            numbers.reshape(-1, 4),
+            x.reshape(-1, width),
+        ]
+        chosen = [column[places].reshape(-1) for column in columns if len(column)]
+        return _Part(len(places), last_row, part.weighted, part.dtype, np.concatenate(chosen))
+
     def _numbers(self, part: _Part) -> npt.NDArray[np.uint64]:
         """Row numbers of a part, of which no more is read."""
         first, last = part.edges[1:]

@@ -7,9 +7,8 @@ owner, in the order of the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,18 +20,8 @@ from ..rows.training_rows import Chunk
 from .bucket_store import BucketStore, Router, different_from_first
 from .leaf_buckets import RowPart
 from .row_forms import RowFields, RowForm
-from .spill_file import SpillFile
+from .top_file import Blocks, Extents, TopFile
 from .workspace import Workspace
-
-# Bytes gathered for one write.
-_WRITE_BYTES = 8 * 2**20
-# Rows of a block: taken apart, short ones are several times as long.
-_MOST_BLOCK_ROWS = 131_072
-
-
-def block_rows(row_bytes: int) -> int:
-    """The most rows of a block."""
-    return max(1, min(_MOST_BLOCK_ROWS, _WRITE_BYTES // row_bytes))
 
 
 @dataclass
@@ -43,138 +32,25 @@ class _Group:
     buckets: list[npt.NDArray[np.uint32]]
 
 
-@dataclass
-class _Extents:
-    """The blocks of a top tree's file: where they are, whose they are, how many rows they hold."""
-
-    offset: npt.NDArray[np.int64]
-    owner: npt.NDArray[np.int64]
-    rows: npt.NDArray[np.int64]
-
-    @staticmethod
-    def none() -> _Extents:
-        return _Extents(*(np.zeros(0, dtype=np.int64) for _ in range(3)))
-
-    def plus(self, other: _Extents) -> _Extents:
-        return _Extents(
-            np.concatenate([self.offset, other.offset]),
-            np.concatenate([self.owner, other.owner]),
-            np.concatenate([self.rows, other.rows]),
-        )
-
-
-class _TopFile:
-    """The blocks of one top tree; `owners` has, for each bucket, whose blocks are its rows."""
-
-    def __init__(self, file: SpillFile, layout: _core.RowLayout, n_buckets: int) -> None:
-        self.file = file
-        self._layout = layout
-        self._extents = _Extents.none()
-        self.owners = np.arange(n_buckets, dtype=np.int64)
-        self._next_owner = n_buckets
-        self._first: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-
-    def write(
-        self,
-        rows: npt.NDArray[np.uint8],
-        buckets: npt.NDArray[np.uint32],
-        owners: npt.NDArray[np.int64],
-        sequence: int,
-    ) -> None:
-        """Append rows, those of one bucket together."""
-        order, start = _core.group_by_bucket(buckets, len(owners))
-        begin, owner = _cut(start.astype(np.int64), owners, self._most_rows)
-        counts = begin[1:] - begin[:-1]
-        sizes = _core.BLOCK_HEADER_BYTES + counts * self._layout.row_bytes
-        ends = np.cumsum(sizes)
-        offsets = self.file.size + ends - sizes
-        out = np.empty(int(max(_WRITE_BYTES, sizes.max(initial=0))), dtype=np.uint8)
-        first = 0
-        while first < len(owner):
-            last = int(np.searchsorted(ends, (ends[first] - sizes[first]) + len(out), side="right"))
-            used = self._layout.write_blocks(
-                rows, order, begin.astype(np.uint64), owner.astype(np.uint64), first, last, sequence, out
-            )
-            self.file.append(out[:used])
-            first = last
-        self._extents = self._extents.plus(_Extents(offsets, owner, counts))
-
-    @property
-    def _most_rows(self) -> int:
-        return block_rows(self._layout.row_bytes)
-
-    def scan(self, form: RowForm, n_rows: int) -> bool:
-        """Find and check the blocks of a file that another process wrote; those of the buckets must have so
-        many rows. If anything is wrong, the file is emptied with a warning."""
-        found: list[tuple[int, int, int]] = []
-        offset = 0
-        self._next_owner = int(self.owners.max()) + 1
-        while offset < self.file.size:
-            owner, rows, wrong = self._checked_block(form, offset)
-            if wrong:
-                return self._lose(offset, wrong)
-            found.append((offset, owner, rows))
-            offset += self.block_bytes(rows)
-        columns = np.array(found, dtype=np.int64).reshape(-1, 3).T
-        self._extents = _Extents(*(np.ascontiguousarray(column) for column in columns))
-        return int(self.sizes().sum()) == n_rows or self._lose(0, "it has other rows than were written")
-
-    def _checked_block(self, form: RowForm, offset: int) -> tuple[int, int, str]:
-        """The owner and the rows of the block that begins here, and what is wrong with it."""
-        header = np.empty(min(_core.BLOCK_HEADER_BYTES, self.file.size - offset), dtype=np.uint8)
-        self.file.read(offset, header)
-        parsed: Any = _core.block_header(header)
-        if parsed is None:
-            return 0, 0, "no block begins where one was written"
-        owner, rows = int(parsed[0]), int(parsed[2])
-        most = min(self._most_rows, (self.file.size - offset) // self._layout.row_bytes)
-        if owner >= self._next_owner or not 0 < rows <= most:
-            return 0, 0, "its header is not the one written"
-        data = np.empty(min(self.block_bytes(rows), self.file.size - offset), dtype=np.uint8)
-        self.file.read(offset, data)
-        return owner, rows, form.check(data, owner, rows)
-
-    def _lose(self, offset: int, wrong: str) -> bool:
-        self.file.lost(offset, wrong)
-        self.file.truncate(0)
-        return False
-
-    def seal(self) -> None:
-        """Bring the extents into the order of their owners."""
-        order = np.argsort(self._extents.owner, kind="stable")
-        e = self._extents
-        self._extents = _Extents(e.offset[order], e.owner[order], e.rows[order])
-        self._next_owner = max(self._next_owner, int(e.owner.max(initial=-1)) + 1)
-        self._first = np.searchsorted(self._extents.owner, np.arange(self._next_owner + 1))
-
-    def extents(self, bucket: int) -> Iterator[tuple[int, int]]:
-        """Where the blocks of a bucket are and how many rows they have."""
-        owner = int(self.owners[bucket])
-        part = slice(int(self._first[owner]), int(self._first[owner + 1]))
-        yield from zip(self._extents.offset[part].tolist(), self._extents.rows[part].tolist(), strict=True)
-
-    def sizes(self) -> npt.NDArray[np.int64]:
-        rows = np.bincount(self._extents.owner, self._extents.rows, minlength=self._next_owner)
-        return rows.astype(np.int64)[self.owners]
-
-    def new_owners(self, n: int) -> npt.NDArray[np.int64]:
-        self._next_owner += n
-        return np.arange(self._next_owner - n, self._next_owner)
-
-    def block_bytes(self, rows: int) -> int:
-        return _core.BLOCK_HEADER_BYTES + rows * self._layout.row_bytes
-
-
 class DiskStore(BucketStore):
+    """`prefix` begins the names of its files, if a workspace has several stores."""
+
     def __init__(
-        self, form: RowForm, n_buckets: dict[int, int], plan: Plan, workspace: Workspace, group_rows: int
+        self,
+        form: RowForm,
+        n_buckets: dict[int, int],
+        plan: Plan,
+        workspace: Workspace,
+        group_rows: int,
+        prefix: str = "",
     ) -> None:
         super().__init__(plan)
+        self._prefix = prefix
         self.group_rows = group_rows
         self._form, self._layout, self.codec = form, form.layout, form.codec
         self._workspace = workspace
         self._tops = {
-            top: _TopFile(workspace.file(_name(top)), self._layout, n) for top, n in n_buckets.items()
+            top: TopFile(workspace.file(self._name(top)), self._layout, n) for top, n in n_buckets.items()
         }
         self._spare: list[_Group] = []
         self._sequence = 0
@@ -271,22 +147,57 @@ class DiskStore(BucketStore):
     def split(self, top: int, bucket: int, route: Router, n_parts: int) -> None:
         file = self._tops[top]
         owners = file.new_owners(n_parts)
+        self._split(top, bucket, route, file, owners)
+        file.owners = np.concatenate([file.owners[:bucket], owners, file.owners[bucket + 1 :]])
+        file.seal()
+
+    def split_to(self, other: DiskStore, top: int, route: Router, owners: npt.NDArray[np.int64]) -> None:
+        """Make the buckets of another store of the first one here; these are their owners."""
+        file = other._tops[top]
+        file.use_owners(owners)
+        self._split(top, 0, route, file, owners)
+
+    def _split(
+        self, top: int, bucket: int, route: Router, to: TopFile, owners: npt.NDArray[np.int64]
+    ) -> None:
         for raw, fields in self._blocks(top, bucket):
             buckets = np.empty(len(raw), dtype=np.uint32)
             at = 0
             for x in decoded(self.codec, fields.records, np.arange(len(raw), dtype=np.uint32)):
                 buckets[at : at + len(x)] = route(x)
                 at += len(x)
-            file.write(raw, buckets, owners, self._sequence)
-        file.owners = np.concatenate([file.owners[:bucket], owners, file.owners[bucket + 1 :]])
-        file.seal()
+            to.write(raw, buckets, owners, self._sequence)
 
     def expect(self, top: int, bucket: int) -> None:
         for offset, rows in self._tops[top].extents(bucket):
             self._tops[top].file.expect(offset, self._tops[top].block_bytes(rows))
 
     def drop(self, top: int) -> None:
-        self._workspace.remove(_name(top))
+        self._workspace.remove(self._name(top))
+
+    def drop_all(self) -> None:
+        """All buckets of all top trees are grown."""
+        for top in self._tops:
+            self.drop(top)
+
+    def blocks(
+        self, top: int, owners: npt.NDArray[np.int64], start: int, most_bytes: int
+    ) -> tuple[Blocks, int]:
+        """Blocks of these owners from byte `start` of the file on, for another store, and where the next ones
+        begin; -1 if there are none. Blocks beyond `most_bytes` are left for later, but for the first."""
+        return self._tops[top].blocks(owners, start, most_bytes)
+
+    def take_in(self, top: int, parts: Iterable[tuple[int, Blocks]], owners: npt.NDArray[np.int64]) -> None:
+        """Take blocks of other stores, in any order: each with the place of its store in the order of the
+        rows. `owners` are those of the buckets here."""
+        found: dict[int, list[Extents]] = {}
+        for place, blocks in parts:
+            found.setdefault(place, []).append(self._tops[top].take_in(blocks))
+        self._tops[top].use([extents for place in sorted(found) for extents in found[place]], owners)
+        self._tops[top].seal()
+
+    def _name(self, top: int) -> str:
+        return f"{self._prefix}top-{top:05d}.rows"
 
     def _blocks(
         self, top: int, bucket: int, into: RowFields | None = None
@@ -303,19 +214,3 @@ class DiskStore(BucketStore):
             if wrong:
                 raise file.file.damaged(offset, wrong)
             yield data[_core.BLOCK_HEADER_BYTES :].reshape(n, -1), out
-
-
-def _name(top: int) -> str:
-    return f"top-{top:05d}.rows"
-
-
-def _cut(
-    start: npt.NDArray[np.int64], owners: npt.NDArray[np.int64], most_rows: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Blocks of at most `most_rows` rows: where they begin, with the end of the last, and whose they are."""
-    rows = start[1:] - start[:-1]
-    pieces = -(-rows // most_rows)
-    bucket = np.repeat(np.arange(len(rows)), pieces)
-    within = np.arange(len(bucket)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    begin = start[bucket] + within * most_rows
-    return np.concatenate([begin, start[-1:]]), owners[bucket]
