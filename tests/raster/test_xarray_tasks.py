@@ -5,15 +5,15 @@ import pickle
 import subprocess
 import sys
 
-import dask
 import numpy as np
 import pytest
 from xarray_world import World
 
+import dask
 import oldgrowth
 from oldgrowth import RandomForestClassifier, raster
 from oldgrowth.errors import SharedModelError
-from oldgrowth.raster.xarrays import shared_model
+from oldgrowth.estimators import shared_model
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ class TestTheModelIsNotInTheGraph:
 import pickle, oldgrowth, rioxarray
 from pathlib import Path
 from oldgrowth import raster
-from oldgrowth.raster.xarrays.shared_model import shared
+from oldgrowth.estimators.shared_model import shared
 forest = pickle.loads(pickle.dumps(oldgrowth.load({str(tmp_path / "forest.og")!r})))
 data = rioxarray.open_rasterio({str(world.file)!r}, chunks={{"y": 20}})
 lazy = [raster.predict_xarray(forest, data) for _ in range(2)]

@@ -26,8 +26,8 @@ _LABEL_TYPES = ("bool", *_INTS, "float16", "float32", "float64")
 
 def describe(estimator: Any) -> dict[str, Any]:
     """The metadata of a fitted estimator."""
-    # An instance of a subclass is saved as one of our class: the file holds no code.
-    ours = (c for c in type(estimator).__mro__ if c.__module__.startswith(_PACKAGE))
+    # An instance of a subclass is saved as one of our class: the file holds no code, and knows of no cluster.
+    ours = (c for c in type(estimator).__mro__ if c.__module__.startswith(f"{_PACKAGE}estimators."))
     cls: Any = next(c for c in ours if c.__name__ in public_names)
     parameters, not_saved = {}, {}
     for parameter in cls._get_param_names():

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ...checks import hard_votes, one_of
 from ...errors import DataError, MissingExtraError, ParameterError
+from ...estimators.shared_model import SharedModel, shared
 from ...messages.text import counted
 from ...planning.planner import jobs_of
 from ..maps.map_layers import (
@@ -29,7 +30,6 @@ from ..reading.layers import Layers, Mask
 from ..reading.masks import MaskRule, parse_mask
 from ..reading.recipe import check_recipe
 from .array_scene import Halo, Prediction
-from .shared_model import SharedModel, shared
 from .xarray_bands import NO_GRID, ArrayBand, ArrayBands, bands_of
 
 _OUTPUTS = ("classes", "probabilities", *CONFIDENCES)

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...errors import MissingModelFileError, ModelFileError, SharedModelError
-from ...forest.forest import Forest
-from ...forest.model_file import checksums_of, read_model
-from ...storage.workspace import spill_workspace
+from ..errors import MissingModelFileError, ModelFileError, SharedModelError
+from ..forest.forest import Forest
+from ..forest.model_file import checksums_of, read_model
+from ..storage.workspace import spill_workspace
 
 _MOST_OPEN = 4
 

@@ -1,0 +1,130 @@
+"""What travels between the driver and the workers of a fit: plain values, which can be pickled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..datasets.base import Dataset, Partition
+from ..plan import Plan
+from ..rows.class_codes import LabelCoder
+from ..rows.data_summary import DataSummary
+from ..rows.training_rows import Place, Trail
+from ..storage.grown_trees import BottomTree
+from ..storage.votes import Votes
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What workers are told when a fit begins."""
+
+    fit: str  # tells fits apart
+    memory_limit: int | float | str
+    spill_dir: Path | None
+    n_jobs: int | None
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Stands for a value that a worker was sent before."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class WorkerFacts:
+    """What a worker tells of itself."""
+
+    version: str
+    digest: str  # of a tiny forest that it has grown
+    threads: int
+    memory: int
+    free_disk: int
+
+
+@dataclass(frozen=True)
+class RowPart:
+    """A partition of the rows, and where it begins for a pass over all rows."""
+
+    number: int
+    partition: Partition
+    start: Place
+
+
+@dataclass(frozen=True)
+class PartEnd:
+    """What the first pass found of a partition, which later passes are compared with."""
+
+    end: Place
+    trail: Trail
+    class_rows: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What all workers know after the first pass."""
+
+    plan: Plan
+    summary: DataSummary
+    codec: _core.RowCodec
+    labels: LabelCoder | None
+    classification: bool
+    schema: Dataset  # of all rows: what their features are
+    checksum: int
+
+    def with_jobs(self, n_jobs: int) -> Known:
+        return replace(self, plan=replace(self.plan, n_jobs=n_jobs))
+
+
+@dataclass(frozen=True)
+class Held:
+    """Where rows are: what a worker has made of a partition, or of a bucket that it has split."""
+
+    name: str
+    worker: str
+
+
+@dataclass(frozen=True)
+class Routed:
+    """A partition whose rows are in their buckets, and the rows of each bucket of each top tree."""
+
+    held: Held
+    sizes: dict[int, npt.NDArray[np.uint32]]
+
+
+@dataclass(frozen=True)
+class CandidatePart:
+    """The candidates of a partition, and the numbers that their classes have in the whole data."""
+
+    held: Held
+    codes: npt.NDArray[np.int64] | None
+
+
+@dataclass(frozen=True)
+class BucketRange:
+    """Consecutive buckets of a top tree, and where their rows are, in the order of the rows."""
+
+    top: int
+    first: int
+    stop: int
+    owners: npt.NDArray[np.int64]  # of all buckets
+    runs: tuple[Held, ...]
+
+    @property
+    def owners_here(self) -> npt.NDArray[np.int64]:
+        return self.owners[self.first : self.stop]
+
+
+@dataclass(frozen=True)
+class GrownBucket:
+    """The trees of a bucket, from number `first_tree` of its top tree on, and their votes."""
+
+    bucket: int
+    first_tree: int
+    rows: int
+    trees: tuple[BottomTree, ...]
+    votes: tuple[Votes, ...]

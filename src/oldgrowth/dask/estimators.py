@@ -1,0 +1,170 @@
+"""The forests, fitted on a Dask cluster."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import uuid
+from typing import Any, Self, TypeVar, cast
+
+from distributed import Client, get_client
+
+from ..cluster.driver import ClusterFit
+from ..cluster.values import Settings
+from ..datasets import Dataset, open_dataset
+from ..datasets.callables import CallableDataset
+from ..datasets.streams import StreamDataset
+from ..errors import ParameterError, UnsharedRowsError
+from ..estimators import forests
+from ..estimators.base import ForestBase
+from ..estimators.classifier import Classifier
+from ..estimators.oob_scores import OobScorer
+from ..estimators.parameters import checked, that_change_the_model
+from ..fitting.pipeline import Fitted, live
+from ..messages.text import human_bytes
+from ..planning.planner import Planner
+from ..reporting.progress import Callback, Observers
+from ..rows.streamed_rows import StreamedRows
+from ..rows.training_rows import TrainingRows
+from ..system.limits import limits_of
+from .fleet import DaskFleet
+from .lazy import is_lazy, predicted
+
+_ON_CLUSTER = ("client", "model_path")
+# Bytes of rows in memory that are sent to workers; each gets all of them.
+_MOST_SENT = 64 * 2**20
+
+
+class OnCluster(ForestBase):
+    """A forest that is fitted on the workers of a Dask cluster."""
+
+    client: Client | None
+    model_path: Any
+    oob_score: Any
+    _patience = 60.0  # seconds without a sign of life after which a worker is given up
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, callback: Callback | None = None
+    ) -> Self:
+        """Fit a forest to the rows of a dataset, which all workers can read.
+
+        Parameters
+        ----------
+        X : dataset
+            From `open_dataset`, of files that all workers can read; or small arrays and data frames, which
+            are sent to the workers.
+        y : array of shape (n_samples,), optional
+            Labels or values, if X is not a dataset.
+        sample_weight : array of shape (n_samples,), optional
+            Weights, if X is not a dataset.
+        callback : function, optional
+            Called with the progress of the fit, as on one machine.
+
+        Returns
+        -------
+        self
+        """
+        if self.checkpoint_dir is not None:
+            raise ParameterError(
+                "checkpoint_dir", self.checkpoint_dir, "None: fits on a cluster cannot be resumed"
+            )
+        if is_lazy(X):
+            raise UnsharedRowsError(f"A dask {type(X).__name__}")
+        if not isinstance(X, Dataset):
+            X, y, sample_weight = open_dataset(X, target=y, weight=sample_weight), None, None
+        _check_travels(X)
+        super().fit(X, y, sample_weight, callback=callback)
+        if self.model_path is not None:
+            self.save(self.model_path)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Labels or values; lazy for a dask DataFrame or Array, with its partitions or chunks."""
+        return predicted(self, "predict", X) if is_lazy(X) else super().predict(X)  # type: ignore[misc]
+
+    def _fit_rows(self, rows: TrainingRows, callback: Callback | None) -> Fitted:
+        assert isinstance(rows, StreamedRows)
+        given = {name: value for name, value in self.get_params().items() if name not in _ON_CLUSTER}
+        params = checked(self._parameters, given)
+        planner = Planner(params, self._random_thresholds, self._classification, that_change_the_model(given))
+        scorer = OobScorer(lambda: fit.rows.classes, self.oob_score, keep=False)
+        limits = limits_of(params | {"store": "disk", "memory_limit": "auto"})
+        settings = Settings(uuid.uuid4().hex, params["memory_limit"], limits.spill_dir, params["n_jobs"])
+        fleet = DaskFleet(self._client(), settings, self._patience)
+        try:
+            with live(limits, 1, Observers(params["verbose"], callback), False) as context:
+                fit = ClusterFit(fleet, context, planner, limits, rows)
+                fitted = fit.run(scorer)
+        finally:
+            fleet.close()
+        self.forest_ = fitted.forest
+        self.fit_report_ = fitted.report
+        self._importances = fitted.importances
+        if fitted.oob is not None:
+            self.oob_score_ = fitted.oob.score
+        return fitted
+
+    def _client(self) -> Client:
+        if self.client is not None:
+            return self.client
+        try:
+            return get_client()
+        except ValueError as error:
+            raise ParameterError(
+                "client", None, "a distributed.Client, or the current one: there is none"
+            ) from error
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(super().__getstate__(), client=None)
+
+    def __sklearn_clone__(self) -> Any:
+        """The client is shared, never copied."""
+        from sklearn.base import clone
+
+        given = self.get_params(deep=False)
+        copied = {
+            name: value if name == "client" else clone(value, safe=False) for name, value in given.items()
+        }
+        return type(self)(**copied)
+
+
+def _check_travels(dataset: Dataset) -> None:
+    """Refuse rows that would have to be sent to the workers, unless they are few."""
+    if isinstance(dataset, CallableDataset | StreamDataset):
+        raise UnsharedRowsError(f"The {dataset.kind} dataset")
+    size = len(pickle.dumps(dataset))
+    if size > _MOST_SENT:
+        raise UnsharedRowsError(f"The {dataset.kind} dataset of {human_bytes(size)} in memory")
+
+
+def _predict_proba(self: Any, X: Any) -> Any:
+    """Probability of each class; lazy for a dask DataFrame or Array, with its partitions or chunks."""
+    return predicted(self, "predict_proba", X) if is_lazy(X) else Classifier.predict_proba(self, X)
+
+
+_Forest = TypeVar("_Forest", bound=ForestBase)
+
+
+def _on_cluster(cls: type[_Forest]) -> type[_Forest]:
+    """The forest with two more parameters, fitted on a cluster."""
+    made: Any = cls.__init__
+
+    def __init__(self: Any, *args: Any, client: Any = None, model_path: Any = None, **params: Any) -> None:
+        made(self, *args, **params)
+        self.client, self.model_path = client, model_path
+
+    signature = inspect.signature(made)
+    more = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None) for n in _ON_CLUSTER]
+    __init__.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*signature.parameters.values(), *more]
+    )
+    contents: dict[str, Any] = {"__init__": __init__, "__doc__": cls.__doc__, "__module__": __name__}
+    if issubclass(cls, Classifier):
+        contents["predict_proba"] = _predict_proba
+    return cast(type[_Forest], type(cls.__name__, (OnCluster, cls), contents))
+
+
+RandomForestClassifier = _on_cluster(forests.RandomForestClassifier)
+RandomForestRegressor = _on_cluster(forests.RandomForestRegressor)
+ExtraTreesClassifier = _on_cluster(forests.ExtraTreesClassifier)
+ExtraTreesRegressor = _on_cluster(forests.ExtraTreesRegressor)

@@ -1,0 +1,65 @@
+"""Errors about fits on a cluster."""
+
+from __future__ import annotations
+
+from ..messages.text import counted, human_bytes
+from .base import OldgrowthError
+
+
+class ClusterError(OldgrowthError):
+    """The cluster cannot do the work."""
+
+
+class NoWorkersError(ClusterError):
+    """There is no worker to do the work."""
+
+    def __init__(self, seconds: float, lost: list[str]) -> None:
+        left = f" {counted(len(lost), 'worker')} left it, the last one {lost[-1]}." if lost else ""
+        super().__init__(f"The cluster has had no worker for {seconds:.0f} seconds.{left}")
+
+
+class DifferentWorkerError(ClusterError):
+    """A worker would grow another forest."""
+
+    def __init__(self, worker: str, what: str) -> None:
+        super().__init__(
+            f"Worker {worker} would not grow the same forest: {what}. Install the same oldgrowth everywhere."
+        )
+
+
+class WorkerDiskError(ClusterError):
+    """The disk of a worker is too small."""
+
+    def __init__(self, worker: str, needed: int, free: int) -> None:
+        super().__init__(
+            f"The disk of worker {worker} is too small: {human_bytes(needed)} are needed for the rows of a "
+            f"single top tree, {human_bytes(free)} are free. Choose another spill_dir, or add workers."
+        )
+
+
+class UnsharedRowsError(ClusterError):
+    """Workers cannot read the rows."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what} cannot be read by the workers: open files that they can read, as in "
+            "open_dataset('/shared/train/*.parquet', target='label')."
+        )
+
+
+class PeerLostError(ClusterError):
+    """A worker did not answer another one: what it has is made again elsewhere."""
+
+    def __init__(self, worker: str, why: str) -> None:
+        super().__init__(f"Worker {worker} did not answer: {why}.")
+        self.worker = worker
+
+
+class FailedTaskError(ClusterError):
+    """A task failed again and again, each time because a worker was lost."""
+
+    def __init__(self, name: str, workers: list[str]) -> None:
+        super().__init__(
+            f"The task {name!r} was lost with {counted(len(workers), 'worker')} ({', '.join(workers)}): it "
+            "may take more memory than they have. Give workers more memory, or lower memory_limit."
+        )

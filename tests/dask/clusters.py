@@ -1,0 +1,43 @@
+"""Real clusters of processes on this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from distributed import Client, LocalCluster
+
+
+@contextmanager
+def cluster_of(workers: int, **options: Any) -> Iterator[Client]:
+    usual: dict[str, Any] = {"protocol": "tcp", "dashboard_address": None, "processes": True}
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, **(usual | options)) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def process_of(client: Client, number: int = 0) -> int:
+    """The process of a worker."""
+    return sorted(client.run(os.getpid).items())[number][1]
+
+
+def once_in(stage: str, share: float, action: Callable[[], None]) -> Callable[[Any], None]:
+    """A callback of a fit that does something once, when a stage has come so far."""
+    done = []
+
+    def callback(progress: Any) -> None:
+        if progress.stage == stage and progress.rows > share * (progress.total_rows or 1e18) and not done:
+            done.append(True)
+            action()
+
+    callback.done = done  # type: ignore[attr-defined]
+    return callback
+
+
+def kill(client: Client, number: int = 0) -> None:
+    os.kill(process_of(client, number), signal.SIGKILL)
