@@ -23,7 +23,7 @@ def cluster_of(workers: int, **options: Any) -> Iterator[Client]:
 
 def process_of(client: Client, number: int = 0) -> int:
     """The process of a worker."""
-    return sorted(client.run(os.getpid).items())[number][1]
+    return list(client.cluster.workers.values())[number].pid
 
 
 def once_in(stage: str, share: float, action: Callable[[], None]) -> Callable[[Any], None]:

@@ -78,12 +78,16 @@ class Fleet(ABC):
 
     def facts(self) -> dict[str, WorkerFacts]:
         """What each worker tells of itself now."""
-        return self.everywhere(facts_of)
+        found: dict[str, WorkerFacts] = self.everywhere(facts_of)
+        if not found:
+            raise NoWorkersError(0, self.lost)
+        return found
 
     def admit(self, workers: list[str]) -> None:
         """Refuse workers that have just joined and would grow another forest: by an error before there is
         work, and by a warning later."""
-        for worker, facts in self.everywhere(facts_of, workers=workers).items():
+        found = self.everywhere(facts_of, workers=workers)
+        for worker, facts in found.items():
             try:
                 check_worker(worker, facts)
             except DifferentWorkerError as error:
@@ -91,7 +95,7 @@ class Fleet(ABC):
                     raise
                 warn(str(error))
                 self.exclude(worker)
-        self._admitted |= set(workers)
+        self._admitted |= set(found)
 
     def exclude(self, worker: str) -> None:
         """Do not use a worker any more: it does not answer."""

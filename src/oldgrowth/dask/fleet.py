@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 
 from distributed import CancelledError, Client, KilledWorker, get_worker
@@ -60,7 +61,7 @@ class DaskFleet(Fleet):
             self._known, self._looked = self._alive(), time.monotonic()
             if joined := [address for address in self._known if address not in self._admitted]:
                 self.admit(joined)
-        return [address for address in self._known if address not in self._excluded]
+        return [address for address in self._known if address in self._admitted - self._excluded]
 
     def _alive(self) -> list[str]:
         """The workers that the scheduler has heard of lately."""
@@ -90,7 +91,8 @@ class DaskFleet(Fleet):
     def give_up(self, future: Future[Any]) -> None:
         future.cancel()
         if (task := self._tasks.pop(future, None)) is not None:
-            task.cancel(asynchronous=True)
+            with suppress(OSError, TimeoutError):  # the scheduler is gone, too
+                task.cancel()
 
     def _finish(self, task: Any, future: Future[Any], worker: str) -> None:
         if not future.set_running_or_notify_cancel():
@@ -105,7 +107,8 @@ class DaskFleet(Fleet):
 
     def everywhere(self, function: Callable[..., Any], workers: list[str] | None = None) -> dict[str, Any]:
         chosen = self.workers() if workers is None else workers
-        return self._client.run(_run_everywhere, self._settings, function, workers=chosen)
+        # A worker that has just been lost has no result.
+        return self._client.run(_run_everywhere, self._settings, function, workers=chosen, on_error="ignore")
 
     def close(self) -> None:
         """Have all workers remove the files of the fit."""
