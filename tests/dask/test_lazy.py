@@ -14,7 +14,7 @@ import pytest
 from cluster_cases import table
 
 import oldgrowth.dask
-from oldgrowth.errors import DataError, UnsharedRowsError
+from oldgrowth.errors import DataError
 
 FEATURES = list("abcde")
 
@@ -74,9 +74,3 @@ def test_the_forest_is_not_in_the_graph(tmp_path: Path) -> None:
     vars(forest).update(vars(oldgrowth.load(tmp_path / "forest.og")))
     lazy = forest.predict(dd.from_pandas(frame[:50][FEATURES], npartitions=2))
     assert len(pickle.dumps(lazy.__dask_graph__())) < 50_000 < forest.forest_.nbytes
-
-
-def test_training_on_dask_collections_is_refused_with_a_way() -> None:
-    lazy = dd.from_pandas(table()[:50][FEATURES], npartitions=2)
-    with pytest.raises(UnsharedRowsError, match=r"dask DataFrame cannot be read by the workers: open files"):
-        oldgrowth.dask.RandomForestClassifier().fit(lazy, lazy["a"])

@@ -23,7 +23,7 @@ def client() -> Iterator[Client]:
 
 
 @pytest.mark.filterwarnings("ignore:.*seen by every tree")
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", ["parquet", pytest.param("csv", marks=SLOW)])
 @pytest.mark.parametrize(
     "name", [name if name in SHORT else pytest.param(name, marks=SLOW) for name in CASES]
 )

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..datasets.base import Dataset, numbered
-from ..errors import DataError
+from ..datasets.base import Dataset
+from ..errors import ChangedSourceError
 from ..fitting.assemble import assemble
 from ..fitting.context import FitContext, Prepared
 from ..fitting.grow import Sinks
@@ -22,6 +22,7 @@ from ..fitting.learned import Learned
 from ..fitting.pipeline import Fitted, completed
 from ..fitting.resplit import split_large_buckets
 from ..fitting.top_trees import TopTree, only_bucket
+from ..plan import Plan
 from ..planning.execution import execution_of_part
 from ..planning.memory_model import MemoryModel
 from ..planning.planner import Planner
@@ -37,10 +38,9 @@ from . import work
 from .fleet import Fleet, Job
 from .handshake import tops_per_round
 from .held_rows import HeldRows
-from .values import CandidatePart, GrownBucket, Held, Known, PartEnd, RowPart
+from .row_parts import RowParts, number_of
+from .values import CandidatePart, GrownBucket, Held, Known, PartEnd
 
-# Partitions for each worker: what a lost worker was doing is a small part of all.
-_PARTS_PER_WORKER = 8
 # Bytes of rows in a range of buckets.
 RANGE_BYTES = 64 * 2**20
 _VOTE_BYTES = 256 * 2**20
@@ -55,7 +55,7 @@ class ClusterFit:
     planner: Planner
     limits: Limits
     rows: StreamedRows
-    parts: list[RowPart] = field(default_factory=list)
+    parts: RowParts
     ends: list[PartEnd] = field(default_factory=list)
     candidates: dict[int, CandidatePart] = field(default_factory=dict)
 
@@ -65,14 +65,14 @@ class ClusterFit:
 
     def run(self, use_oob: Callable[[Iterator[OobRows]], Any]) -> Fitted:
         """All stages."""
-        of = self._count()
-        sampled = self._sample(of)
+        self.parts.number(self.dataset, self.context.recorder)
+        sampled = self._sample(self.parts.used)
         prepared = self._prepared(sampled)
         known = self._known(prepared)
         shared = self.fleet.share(known)
         tops = self._top_trees(prepared, shared)
         sinks = self._sinks(prepared)
-        rows = HeldRows(self.fleet, shared, prepared, self.parts, self.ends)
+        rows = HeldRows(shared, prepared, self.parts, self.ends)
         split, sizes = self._grow_rounds(prepared, rows, tops, sinks)
         spilled = self.context.workspace.get()
         with self.context.recorder.stage("assemble", prepared.n_rows) as progress:
@@ -89,28 +89,6 @@ class ClusterFit:
         report = completed(self.context.recorder.report, prepared, sizes, made)
         return Fitted(made.forest, report, made.importances, oob)
 
-    def _count(self) -> int:
-        """Cut the rows into partitions, and number them; the number of rows that have a weight."""
-        n = _PARTS_PER_WORKER * max(1, len(self.fleet.workers()))
-        partitions = self.dataset.uncounted_partitions(n)
-        if any(partition.n_rows is None for partition in partitions) or self.dataset.weight is not None:
-            counts: dict[int, tuple[int, int]] = {}
-            jobs = [
-                Job(f"count-{i}", work.count_rows, partial(_given, partition))
-                for i, partition in enumerate(partitions)
-            ]
-            with self.context.recorder.stage("count", None):
-                self.fleet.run(jobs, lambda job, found, worker: counts.update({jobs.index(job): found}))
-        else:
-            counts = {i: (int(p.n_rows or 0),) * 2 for i, p in enumerate(partitions)}
-        rows = [counts[i][0] for i in range(len(partitions))]
-        used = np.cumsum([0, *(counts[i][1] for i in range(len(partitions)))]).tolist()
-        for i, partition in enumerate(numbered(partitions, rows)):
-            self.parts.append(RowPart(i, partition, Place(used[i], partition.first_row or 0)))
-        if used[-1] == 0:
-            raise DataError("There is no row to train on: all weights are zero.")
-        return int(used[-1])
-
     def _sample(self, of: int) -> Sampled:
         """What workers learn of their partitions, merged in the order of the rows."""
         rows = self.rows
@@ -120,9 +98,8 @@ class ClusterFit:
         learned_here: list[Learned] = []  # without what was merged
 
         def done(job: Job, learned: Learned, worker: str) -> None:
-            number = int(job.name.rpartition("-")[2])
-            held = Held(f"part-{number}", worker)
-            self.candidates[number] = CandidatePart(held, None)
+            number = number_of(job)
+            self.candidates[number] = CandidatePart(Held(f"part-{number}", worker), None)
             progress.advance(learned.end.row - learned.start.row)
             waiting[number] = learned
             while len(learned_here) in waiting:
@@ -131,8 +108,7 @@ class ClusterFit:
                 learned_here.append(following)
 
         with self.context.recorder.stage("sample", of, self.dataset.nbytes) as progress:
-            jobs = [self._learning(part, plan, of) for part in self.parts]
-            self.fleet.run(jobs, done)
+            self.parts.run([self._learning(i, plan, of) for i in range(len(self.parts))], done)
             sampled = whole.finish(rows)
         for number, learned in enumerate(learned_here):
             codes = None
@@ -142,9 +118,11 @@ class ClusterFit:
             self.ends.append(PartEnd(learned.end, learned.trail, _class_rows(learned, codes, rows.n_classes)))
         return sampled
 
-    def _learning(self, part: RowPart, plan: Any, of: int) -> Job:
-        name = f"learn-{part.number}"
-        return Job(name, work.learn_part, lambda: (part, self.rows.classification, plan, of))
+    def _learning(self, number: int, plan: Plan, of: int) -> Job:
+        def arguments() -> tuple[Any, ...]:
+            return self.parts[number], self.rows.classification, plan, of
+
+        return Job(f"learn-{number}", work.learn_part, arguments, only=self.parts.home(number))
 
     def _prepared(self, sampled: Sampled) -> Prepared:
         summary = sampled.summary
@@ -177,24 +155,26 @@ class ClusterFit:
         tops: dict[int, TopTree] = {}
 
         def done(job: Job, result: Any, worker: str) -> None:
-            kind, _, number = job.name.rpartition("-")
-            if kind == "learn":
+            number = number_of(job)
+            if job.name.startswith("learn-"):
+                if result.end != self.ends[number].end:
+                    raise ChangedSourceError("the data", f"partition {number} is not what it was before")
                 held = Held(f"part-{number}", worker)
-                self.candidates[int(number)] = replace(self.candidates[int(number)], held=held)
+                self.candidates[number] = replace(self.candidates[number], held=held)
             else:
-                tops[int(number)] = result
+                tops[number] = result
                 progress.advance(plan.top_sample)
 
         def restore(workers: set[str]) -> list[Job]:
             lost = [i for i, part in self.candidates.items() if part.held.worker not in workers]
-            return [self._learning(self.parts[i], plan, prepared.n_rows) for i in lost]
+            return [self._learning(i, plan, prepared.n_rows) for i in lost]
 
         def arguments(top: int) -> tuple[Any, ...]:
             return shared, top, tuple(self.candidates[i] for i in range(len(self.parts)))
 
         with self.context.recorder.stage("top trees", plan.top_sample * n_tops) as progress:
             jobs = [Job(f"top-tree-{i}", work.grow_top, partial(arguments, i)) for i in range(n_tops)]
-            self.fleet.run(jobs, done, restore)
+            self.parts.run(jobs, done, restore)
         return [tops[i] for i in range(n_tops)]
 
     def _sinks(self, prepared: Prepared) -> Sinks:
@@ -232,10 +212,6 @@ class ClusterFit:
             for part in sinks.votes.means():
                 yield part
                 progress.advance(len(part.mean))
-
-
-def _given(*arguments: Any) -> tuple[Any, ...]:
-    return arguments
 
 
 def _class_rows(

@@ -33,6 +33,7 @@ class Job:
     function: Callable[..., Any]
     arguments: Callable[[], tuple[Any, ...]]
     prefers: str | None = None
+    only: Callable[[], str | None] = lambda: None  # the only worker that can do it, if not all can
     lost_with: list[str] = field(default_factory=list)
 
 
@@ -155,8 +156,9 @@ class _HandingOut:
         queue = self.urgent if restoring else self.waiting
         busy = {worker for _, worker, _ in self.running.values()}
         for worker in workers:
-            if worker not in busy and queue:
-                job = next((job for job in queue if job.prefers == worker), queue[0])
+            possible = [] if worker in busy else [job for job in queue if job.only() in (None, worker)]
+            if possible:
+                job = next((job for job in possible if job.prefers == worker), possible[0])
                 queue.remove(job)
                 self.running[self.fleet.start(worker, job)] = job, worker, restoring
 

@@ -15,8 +15,9 @@ from ..fitting.resplit import Large
 from ..fitting.top_trees import TopTree
 from ..reporting.progress import StageProgress
 from . import work
-from .fleet import Fleet, Job
-from .values import BucketRange, GrownBucket, Held, PartEnd, Routed, RowPart
+from .fleet import Job
+from .row_parts import RowParts, number_of
+from .values import BucketRange, GrownBucket, Held, PartEnd, Routed, Shared
 
 # Called with a top tree's number, what was grown on a range of its buckets, and their rows times trees.
 Store = Callable[[int, list[GrownBucket], int], None]
@@ -25,10 +26,8 @@ Store = Callable[[int, list[GrownBucket], int], None]
 class HeldRows:
     """Splits buckets on workers as a `Splitter`."""
 
-    def __init__(
-        self, fleet: Fleet, shared: Any, prepared: Prepared, parts: list[RowPart], ends: list[PartEnd]
-    ) -> None:
-        self._fleet, self._shared, self._prepared = fleet, shared, prepared
+    def __init__(self, shared: Shared, prepared: Prepared, parts: RowParts, ends: list[PartEnd]) -> None:
+        self._fleet, self._shared, self._prepared = parts.fleet, shared, prepared
         self._parts, self._ends = parts, ends
         self._runs: dict[int, Held] = {}  # of each partition
         self._split_runs: dict[int, dict[str, Held]] = {}  # of each top tree, by their names
@@ -53,7 +52,7 @@ class HeldRows:
         counted: set[int] = set()
 
         def use(job: Job, result: Routed) -> None:
-            number = _number(job)
+            number = number_of(job)
             if number in counted:
                 return
             counted.add(number)
@@ -61,22 +60,22 @@ class HeldRows:
                 self._sizes[i] += sizes
             progress.advance(self._ends[number].end.row - self._parts[number].start.row)
 
-        self._run([self._routing(part) for part in self._parts], use)
+        self._run([self._routing(i) for i in range(len(self._parts))], use)
 
-    def _routing(self, part: RowPart) -> Job:
+    def _routing(self, number: int) -> Job:
         def arguments() -> tuple[Any, ...]:
-            return self._shared, part, self._shared_tops, self._ends[part.number]
+            return self._shared, self._parts[number], self._shared_tops, self._ends[number]
 
-        return Job(f"route-{part.number}", work.route_part, arguments)
+        return Job(f"route-{number}", work.route_part, arguments, only=self._parts.home(number))
 
     def _routed(self, job: Job, result: Routed) -> None:
-        self._runs[_number(job)] = result.held
+        self._runs[number_of(job)] = result.held
 
     def _restoring(self, workers: set[str]) -> list[Job]:
         """Jobs that make again what is on none of these workers: partitions first, then what was split."""
         lost = [i for i, held in self._runs.items() if held.worker not in workers]
         if lost:
-            return [self._routing(self._parts[i]) for i in lost]
+            return [self._routing(i) for i in lost]
         gone = {
             name
             for runs in self._split_runs.values()
@@ -146,7 +145,7 @@ class HeldRows:
             if job.name in own:
                 use(job, result)
 
-        self._fleet.run(jobs, done, self._restoring)
+        self._parts.run(jobs, done, self._restoring)
 
     def set_tree(self, top: int, tree: TopTree) -> None:
         """The top tree with its large buckets split."""

@@ -53,6 +53,26 @@ class RowPart:
     number: int
     partition: Partition
     start: Place
+    home: str | None = None  # the only worker that can read it, if not all can
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The columns of rows that workers are given, and what they are for; no features mean all others."""
+
+    features: tuple[str, ...] | None
+    target: str | None
+    weight: str | None
+
+
+@dataclass(frozen=True)
+class SpilledRows:
+    """Rows that a worker has written to its disk: how to read them there, how many there are, and how many of
+    them have a weight."""
+
+    dataset: Dataset | None  # None without rows
+    rows: int
+    used: int
 
 
 @dataclass(frozen=True)

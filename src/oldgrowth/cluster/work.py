@@ -9,12 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from .. import _core
 from ..datasets.base import Partition
+from ..datasets.opening import open_dataset
+from ..errors import DataError
 from ..fitting.context import FitContext, Prepared
 from ..fitting.distribute import Distributing, Part, distribute
 from ..fitting.grow import Sinks, grow, site_of
@@ -40,7 +44,22 @@ from ..system.threads import workers
 from .node import Node
 from .pull import pulled
 from .returned import ReturnedTrees, ReturnedVotes
-from .values import BucketRange, CandidatePart, GrownBucket, Held, Known, PartEnd, Routed, RowPart
+from .values import (
+    BucketRange,
+    CandidatePart,
+    GrownBucket,
+    Held,
+    Known,
+    PartEnd,
+    Roles,
+    Routed,
+    RowPart,
+    SpilledRows,
+)
+
+# Names of columns that are given beside a data frame, or in arrays.
+TARGET, WEIGHT = "__target__", "__weight__"
+_SPILLED_ROWS = 65_536
 
 
 def count_rows(node: Node, partition: Partition) -> tuple[int, int]:
@@ -48,6 +67,38 @@ def count_rows(node: Node, partition: Partition) -> tuple[int, int]:
     dataset = partition.open()
     rows = dataset.count_rows()
     return rows, rows if dataset.weight is None else replace(partition, n_rows=rows).open().count_used_rows()
+
+
+def spill_rows(node: Node, number: int, rows: Any, roles: Roles) -> SpilledRows:
+    """Write rows that this worker was given to its disk, once: what computed them need not do so again."""
+    path = node.workspace.get().path / f"part-{number}.arrow"
+    try:
+        table = as_table(rows)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise DataError(f"Partition {number} cannot be read: {error}.") from error
+    if table.num_rows == 0:
+        return SpilledRows(None, 0, 0)
+    try:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table, max_chunksize=_SPILLED_ROWS)
+    except OSError as error:
+        raise node.workspace.get().write_failed(error, path, table.nbytes) from error
+    features = None if roles.features is None else list(roles.features)
+    dataset = open_dataset(path, features=features, target=roles.target, weight=roles.weight)
+    used = table.num_rows
+    if roles.weight is not None:
+        used = int(np.count_nonzero(table.column(roles.weight).to_numpy()))
+    return SpilledRows(dataset, table.num_rows, used)
+
+
+def as_table(rows: Any) -> pa.Table:
+    """A data frame, or arrays of features, targets and perhaps weights, as a table."""
+    if not isinstance(rows, tuple):
+        return pa.Table.from_pandas(rows, preserve_index=False)
+    x, *others = (np.asarray(array) for array in rows)
+    columns = [np.ascontiguousarray(x[:, i]) for i in range(x.shape[1])]
+    names = [*(str(i) for i in range(x.shape[1])), TARGET, WEIGHT][: len(columns) + len(others)]
+    return pa.table([pa.array(column) for column in (*columns, *others)], names=names)
 
 
 def learn_part(node: Node, part: RowPart, classification: bool, plan: Plan, of: int | None) -> Learned:

@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar, cast
 from distributed import Client, get_client
 
 from ..cluster.driver import ClusterFit
+from ..cluster.row_parts import GivenRows, RowParts
 from ..cluster.values import Settings
 from ..datasets import Dataset, open_dataset
 from ..datasets.callables import CallableDataset
@@ -28,6 +29,7 @@ from ..rows.streamed_rows import StreamedRows
 from ..rows.training_rows import TrainingRows
 from ..system.limits import limits_of
 from .fleet import DaskFleet
+from .inputs import given_rows
 from .lazy import is_lazy, predicted
 
 _ON_CLUSTER = ("client", "model_path")
@@ -41,6 +43,7 @@ class OnCluster(ForestBase):
     client: Client | None
     model_path: Any
     oob_score: Any
+    _given: GivenRows | None = None  # rows of a dask collection, during a fit
     _patience = 60.0  # seconds without a sign of life after which a worker is given up
 
     def fit(
@@ -50,13 +53,13 @@ class OnCluster(ForestBase):
 
         Parameters
         ----------
-        X : dataset
-            From `open_dataset`, of files that all workers can read; or small arrays and data frames, which
-            are sent to the workers.
-        y : array of shape (n_samples,), optional
-            Labels or values, if X is not a dataset.
-        sample_weight : array of shape (n_samples,), optional
-            Weights, if X is not a dataset.
+        X : dataset, dask DataFrame or dask Array
+            From `open_dataset`, of files that all workers can read. Each partition of a dask collection is
+            computed once, and kept on the disk of a worker. Small arrays and data frames are sent.
+        y : array, dask Series or Array, or str
+            Labels or values, if X is not a dataset; for a dask DataFrame also the name of a column.
+        sample_weight : array, dask Series or Array, or str, optional
+            Weights, if X is not a dataset, given as y is.
         callback : function, optional
             Called with the progress of the fit, as on one machine.
 
@@ -68,12 +71,17 @@ class OnCluster(ForestBase):
             raise ParameterError(
                 "checkpoint_dir", self.checkpoint_dir, "None: fits on a cluster cannot be resumed"
             )
+        self._given = None
         if is_lazy(X):
-            raise UnsharedRowsError(f"A dask {type(X).__name__}")
-        if not isinstance(X, Dataset):
+            X, self._given = given_rows(X, y, sample_weight, self._client())
+            y = sample_weight = None
+        elif not isinstance(X, Dataset):
             X, y, sample_weight = open_dataset(X, target=y, weight=sample_weight), None, None
         _check_travels(X)
-        super().fit(X, y, sample_weight, callback=callback)
+        try:
+            super().fit(X, y, sample_weight, callback=callback)
+        finally:
+            self._given = None
         if self.model_path is not None:
             self.save(self.model_path)
         return self
@@ -93,7 +101,8 @@ class OnCluster(ForestBase):
         fleet = DaskFleet(self._client(), settings, self._patience)
         try:
             with live(limits, 1, Observers(params["verbose"], callback), False) as context:
-                fit = ClusterFit(fleet, context, planner, limits, rows)
+                parts = RowParts(fleet, self._given)
+                fit = ClusterFit(fleet, context, planner, limits, rows, parts)
                 fitted = fit.run(scorer)
         finally:
             fleet.close()

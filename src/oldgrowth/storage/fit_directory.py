@@ -26,7 +26,7 @@ _LONGEST_MARK = 100
 _MADE = re.compile(
     r"(checkpoint\.json|(sample|rounds|top-\d{5,}|round-\d{5,}(-split)?)\.npz)(\.new)?|nameless-\w+"
     r"|((part|split|range)-\d+-)?(sample|top-\d{5,})\.rows|(trees|oob)\.log|oldgrowth\.new"
-    r"|standard-input[.a-z0-9]*"
+    r"|part-\d+\.arrow|standard-input[.a-z0-9]*"
     r"|map-[a-z]+(\.[a-z]+)+|shared-\d+\.og(\..+\.part)?"
 )
 _NO_SYMLINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)

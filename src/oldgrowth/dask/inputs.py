@@ -1,0 +1,63 @@
+"""dask DataFrames and Arrays as rows for a fit: each partition is computed once, and kept by a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from dask.delayed import delayed
+from distributed import Client
+
+from ..cluster.row_parts import GivenRows
+from ..cluster.values import Roles
+from ..cluster.work import TARGET, WEIGHT, as_table
+from ..datasets import Dataset, open_dataset
+from ..errors import DataError
+
+
+def given_rows(X: Any, y: Any, sample_weight: Any, client: Client) -> tuple[Dataset, GivenRows]:
+    """What the rows are like, as a dataset of a few made-up rows, and the rows."""
+    if y is None:
+        raise DataError("y is missing: a fit needs the labels or values of the rows.")
+    if hasattr(X, "map_partitions"):
+        return _frame(X, y, sample_weight, client)
+    return _arrays(X, y, sample_weight, client)
+
+
+def _frame(X: Any, y: Any, sample_weight: Any, client: Client) -> tuple[Dataset, GivenRows]:
+    """`y` and `sample_weight` are columns of X by name, or Series with the same partitions."""
+    target = y if isinstance(y, str) else TARGET
+    weight = sample_weight if isinstance(sample_weight, str) or sample_weight is None else WEIGHT
+    features = tuple(str(name) for name in X.columns if name not in (target, weight))
+    more = {name: given for name, given in ((TARGET, y), (WEIGHT, sample_weight)) if hasattr(given, "dask")}
+    rows = X.assign(**more) if more else X
+    roles = Roles(features, target, weight)
+    like = open_dataset(as_table(rows._meta_nonempty), features=list(features), target=target, weight=weight)
+    return like, GivenRows(_loaders(rows.to_delayed(), client), roles)
+
+
+def _arrays(X: Any, y: Any, sample_weight: Any, client: Client) -> tuple[Dataset, GivenRows]:
+    if X.ndim != 2 or len(X.chunks[1]) != 1:
+        raise DataError(
+            f"X has {X.ndim} dimensions and {len(X.chunks[-1])} chunks of columns: a row must be in one "
+            "chunk. Rechunk it, as in X.rechunk({1: -1})."
+        )
+    columns = [array.rechunk((X.chunks[0],)) for array in (y, sample_weight) if array is not None]
+    together = delayed(_together)
+    blocks = [X.to_delayed().ravel(), *(column.to_delayed().ravel() for column in columns)]
+    rows = [together(*parts) for parts in zip(*blocks, strict=True)]
+    weight = None if sample_weight is None else WEIGHT
+    features = tuple(str(i) for i in range(X.shape[1]))
+    weights = None if weight is None else np.ones(2)
+    like = open_dataset(np.zeros((2, X.shape[1])), target=np.arange(2), weight=weights)
+    return like, GivenRows(_loaders(rows, client), Roles(features, TARGET, weight))
+
+
+def _together(*arrays: Any) -> tuple[Any, ...]:
+    return arrays
+
+
+def _loaders(rows: Any, client: Client) -> list[Callable[[], Any]]:
+    return [partial(client.compute, part) for part in rows]
