@@ -1,5 +1,7 @@
 """A forest remembers how its features are made, and another scene is opened in the same way."""
 
+import warnings
+
 import numpy as np
 import pytest
 import rasterio
@@ -14,6 +16,7 @@ from oldgrowth.errors import (
     PatchError,
     RememberedSceneError,
 )
+from oldgrowth.messages.warnings import LeftOutWarning
 
 
 def scene_files(folder, names, bands, **options):
@@ -85,6 +88,34 @@ def test_masks_are_remembered_by_pattern_and_rule(tmp_path):
     assert len(rows_of(ruled)) == 19 * 20
     with pytest.raises(ParameterError, match="the file of the mask, or False"):
         raster.scene_like(forest, files, mask=3)
+
+
+def test_a_warning_of_pixels_that_training_left_out(tmp_path):
+    (tmp_path / "train").mkdir()
+    clouds = np.zeros((1, 24, 20), dtype=np.uint16)
+    clouds[0, :5] = 8
+    write_raster(tmp_path / "train" / "x_QA.tif", clouds)
+    forest, scene = trained(tmp_path, mask=("*QA.tif", "bits 3,4"), nodata=7)
+    files, bands, out = tmp_path / "train", ["B2", "B3", "B4"], tmp_path / "map.tif"
+    mask = ("*QA.tif", "bits 4,3")
+    for options, told in (
+        ({"nodata": 7, "bands": bands}, r"no mask, .*mask=\('\*QA.tif', 'bits 3,4'\): .*scene_like"),
+        ({"nodata": 7, "mask": ("*QA.tif", "bits 3")}, "a mask by the rule 'bits 3', .*bits 3,4"),
+        ({"mask": mask}, "no nodata value in band 'B2', .*trained with nodata=7: .*scene_like"),
+        ({"mask": mask, "nodata": 0}, "the nodata value 0 in band 'B2', .*nodata=7"),
+    ):
+        with pytest.warns(LeftOutWarning, match=told) as found:
+            raster.write_map(forest, raster.open_scene(files, **options), out)
+        assert len(found) == 1 and found[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LeftOutWarning)
+        raster.write_map(forest, scene, out)
+        raster.write_map(forest, raster.open_scene(files, mask=mask, nodata=7), out)
+        raster.write_map(forest, raster.scene_like(forest, files), out)
+        raster.write_map(forest, raster.scene_like(forest, files, mask=False, nodata=0), out)
+        other = scene_files(tmp_path / "wide", bands, smooth_scene(3, 24, 20).astype(np.int16), nodata=7)
+        write_raster(other / "x_QA.tif", clouds)
+        raster.write_map(forest, raster.open_scene(other, mask=mask), out)  # the tag is the same
 
 
 @pytest.mark.parametrize(

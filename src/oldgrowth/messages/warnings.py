@@ -51,6 +51,16 @@ class EmptyMapWarning(OldgrowthWarning):
     """A map has no predicted pixel."""
 
 
+class LeftOutWarning(OldgrowthWarning):
+    """Pixels are predicted that training left out, by a mask or a nodata value that the scene does not have."""
+
+    def __init__(self, where: str, has: str, trained: str, way: str) -> None:
+        super().__init__(
+            f"{where} has {has}, but the forest was trained with {trained}: pixels like those that were left "
+            f"out then are predicted, although the forest has seen none. {way}."
+        )
+
+
 class DamagedPartWarning(OldgrowthWarning):
     """A file of a checkpoint is damaged; what was in it is done again, and the forest is the same."""
 

@@ -12,6 +12,7 @@ from ...errors import BandError, ParameterError, RememberedSceneError
 from ..reading.layers import Layers
 from ..scenes.opening import open_scene
 from ..scenes.scene import Scene
+from .left_out import left_out_by
 
 Source = str | Path
 _UNSCALED = (1.0, 0.0)
@@ -114,7 +115,9 @@ def scene_like(
             raise
         raise BandError(str(source), missing, found, _USED) from error
     scaled = [_scaled(layers, recipe.scales) for layers in scene.scenes]
-    return Scene(scaled, recipe.patch)
+    like = Scene(scaled, recipe.patch)
+    like.opened_for = left_out_by(forest)
+    return like
 
 
 def check_scene(forest: Any, scene: Scene) -> None:
