@@ -250,6 +250,33 @@ def test_much_of_one_value_around_a_scene_without_a_nodata_tag(tmp_path):
             raster.open_scene(write_raster(tmp_path / "tag.tif", bands, nodata=0))
 
 
+def test_much_of_one_value_that_a_mask_or_another_nodata_tag_does_not_leave_out(tmp_path):
+    bands = smooth_scene(2, 200, 300)
+    y, x = np.mgrid[:200, :300]
+    around = (x + y < 100) | (x + y > 400)
+    bands[:, around] = 0
+    clouds = ((y > 100) & (x < 250)).astype(np.uint8)
+    path = write_raster(tmp_path / "scene.tif", bands)
+    write_raster(tmp_path / "clouds.tif", clouds[None])
+    write_raster(tmp_path / "coarse.tif", clouds[None, ::10, ::10], transform=TRANSFORM @ Affine.scale(10))
+    write_raster(tmp_path / "around.tif", around[None].astype(np.uint8))
+    tagged = write_raster(tmp_path / "tagged.tif", bands, nodata=255)
+    for opened, mask in ((path, None), (path, "clouds.tif"), (path, "coarse.tif"), (tagged, None)):
+        left = around & (clouds == 0) if mask else around
+        what = "has no nodata tag, " if opened is path else r"tag 255, .* nodata=0, which replaces"
+        with pytest.warns(NodataWarning, match=what) as found:
+            raster.open_scene(opened, mask=None if mask is None else (mask, "values 1"))
+        told = int(str(found[0].message).split("about ")[1].split("%")[0])
+        assert abs(told / 100 - left.mean()) < 0.05
+    with rasterio.open(write_raster(tmp_path / "masked.tif", bands), "r+") as file:
+        file.write_mask(~around)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NodataWarning)
+        raster.open_scene(path, mask=("around.tif", "values 1"))
+        raster.open_scene(tmp_path / "masked.tif")
+        raster.open_scene(tagged, nodata=0)
+
+
 def test_no_valid_pixel(tmp_path):
     path = write_raster(tmp_path / "scene.tif", np.zeros((2, 4, 5), np.uint8), nodata=0)
     with pytest.raises(NoRowsError, match=r"scene.tif has no rows: of its 20 pixels, none is valid"):
