@@ -77,6 +77,7 @@ from .maps import (
     MapTooLargeError,
     RememberedSceneError,
     SameFileError,
+    TooManyClassesError,
     UnfinishedMapError,
 )
 from .models import (
@@ -207,6 +208,7 @@ __all__ = [
     "StoppedError",
     "ThreadLimitError",
     "TooManyBucketsError",
+    "TooManyClassesError",
     "TooManyFeaturesError",
     "TooManyLabelsError",
     "TransformError",
