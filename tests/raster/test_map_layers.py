@@ -6,7 +6,7 @@ import rasterio
 from rasters import smooth_scene, write_raster
 
 from oldgrowth import RandomForestClassifier, raster
-from oldgrowth.errors import ParameterError, TooManyClassesError
+from oldgrowth.errors import TooManyClassesError
 from oldgrowth.raster.maps.map_layers import class_layer, probability_layer
 
 
@@ -43,7 +43,7 @@ def test_pixel_values_of_classes(classes, values, nodata, dtype):
 
 def test_more_classes_than_pixel_values_are_refused():
     for classes in (np.arange(65_536), np.arange(65_536).astype(str)):
-        with pytest.raises(TooManyClassesError, match="has 65,536 classes, .* at most 65,535") as found:
+        with pytest.raises(TooManyClassesError, match=r"has 65,536 classes, .* at most 65,535") as found:
             class_layer(classes, None)
         assert "--" not in found.value.on_command_line
 

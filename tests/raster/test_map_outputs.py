@@ -83,9 +83,9 @@ def test_the_files_of_labels_are_refused(made):
     ]
     for labels, name in cases:
         labelled = scene.with_labels(labels)
-        with pytest.raises(SameFileError, match="path.* is one of the files of the scene's labels"):
+        with pytest.raises(SameFileError, match=r"path.* is one of the files of the scene's labels"):
             raster.write_map(forest, labelled, folder / name)
-        with pytest.raises(SameFileError, match="confidence.* is one of the files of the scene's labels"):
+        with pytest.raises(SameFileError, match=r"confidence.* is one of the files of the scene's labels"):
             raster.write_map(forest, labelled, folder / "map.tif", confidence=folder / name)
     train, _ = scene.with_labels(folder / "labels.tif", per_class=200).split_blocks(300)
     with pytest.raises(SameFileError, match="labels"):

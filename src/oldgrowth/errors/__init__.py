@@ -114,6 +114,7 @@ from .rasters import (
     TransformError,
 )
 from .samples import (
+    AmbiguousReferenceError,
     EmptyStratumError,
     NoReferenceError,
     NotAClassMapError,
@@ -123,6 +124,7 @@ from .samples import (
 )
 
 __all__ = [
+    "AmbiguousReferenceError",
     "BadValueError",
     "BandError",
     "BatchError",

@@ -52,7 +52,7 @@ class EmptyMapWarning(OldgrowthWarning):
 
 
 class LeftOutWarning(OldgrowthWarning):
-    """Pixels are predicted that training left out, by a mask or a nodata value that the scene does not have."""
+    """Pixels are predicted that training left out, by a mask or a nodata value that a scene lacks."""
 
     def __init__(self, where: str, has: str, trained: str, way: str) -> None:
         super().__init__(

@@ -62,7 +62,9 @@ def _other_mask(layers: Layers, trained: Any) -> str | None:
         return None
     if layers.mask is None:
         return "no mask"
-    return None if same_rule(layers.mask.rule, trained[1]) else f"a mask by the rule {str(layers.mask.rule)!r}"
+    return (
+        None if same_rule(layers.mask.rule, trained[1]) else f"a mask by the rule {str(layers.mask.rule)!r}"
+    )
 
 
 def _other_nodata(bands: Sequence[Band], trained: float | None) -> str | None:

@@ -103,9 +103,7 @@ def _of_array(data: Any) -> ArrayBands:
             names.append(f"B{number}")
         scale, offset = (_of_band(data.attrs, *pair, at) for pair in _SCALING)
         nodata, replaced = _nodata(data)
-        bands.append(
-            ArrayBand(_spelt(names), variable, place, data.dtype, nodata, scale, offset, replaced)
-        )
+        bands.append(ArrayBand(_spelt(names), variable, place, data.dtype, nodata, scale, offset, replaced))
     return ArrayBands(where, tuple(bands), y, x, tuple(dim for dim in data.dims if dim != others[0]))
 
 
