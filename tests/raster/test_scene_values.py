@@ -165,7 +165,8 @@ def test_expressions(tmp_path):
         ("B1.real", "B1.real is not allowed"),
         ("B1[0]", "is not allowed"),
         ("B1 if B2 else B3", "is not allowed"),
-        ("sqrt(B1, B2)", "is not allowed"),
+        ("sqrt(B1, B2)", "sqrt takes 1 argument, and has 2"),
+        ("maximum(B1, B2, swir)", "maximum takes 2 arguments, and has 3"),
         ("(lambda: B1)()", "is not allowed"),
         ("B1 + True", "True is not allowed"),
         ("B1 + 'a'", "is not allowed"),
@@ -186,6 +187,41 @@ def test_expressions_that_are_not_allowed(tmp_path, text, why):
     path = write_raster(tmp_path / "scene.tif", BANDS, names=["B1", "B2", "swir"])
     with pytest.raises(ExpressionError, match=why.replace("?", r"\?")):
         raster.open_scene(path, extra={"new": text})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "B2 / (B1 / (B2 - B2))",
+        "minimum(B1 / (B2 - B2), B3)",
+        "maximum(-B1 / (B2 - B2), B3)",
+        "(B1 / (B2 - B2)) ** 0",
+        "1 ** ((B2 - B2) / (B3 - B3))",
+        "B1 / (1 / 0)",
+        "exp(log(B1 - B1))",
+        "maximum(log(B1 - B1), 3)",
+        "1 / (B1 - B1) ** -1",
+        "sqrt(-B1) ** 0",
+        "1 ** (-B1) ** 0.5",
+        "exp(B1 * 0 + 999)",
+    ],
+)
+def test_what_is_undefined_on_the_way_is_missing(tmp_path, text):
+    path = write_raster(tmp_path / "scene.tif", BANDS)
+    values = rows_of(raster.open_scene(path, bands="B1", extra={"new": text, "good": "B1 / B2"}))
+    assert np.isnan(values[:, 1]).all() and np.isfinite(values[:, 2]).all()
+
+
+def test_only_the_pixels_that_are_undefined_are_missing(tmp_path):
+    path, value = write_raster(tmp_path / "scene.tif", BANDS), BANDS[0, 0, 0]
+    scene = raster.open_scene(path, bands="B1", extra={"new": f"B1 / (1 / (B1 - {value}))"})
+    np.testing.assert_array_equal(np.isnan(rows_of(scene)[:, 1]), (BANDS[0] == value).ravel())
+
+
+def test_what_is_too_large_on_the_way_may_become_finite(tmp_path):
+    path = write_raster(tmp_path / "scene.tif", BANDS)
+    scene = raster.open_scene(path, bands="B1", extra={"new": "1 / (1 + exp(B1 * 0 + 999))"})
+    assert (rows_of(scene)[:, 1] == 0).all()
 
 
 @pytest.mark.parametrize(

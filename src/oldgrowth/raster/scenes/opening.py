@@ -64,7 +64,8 @@ def open_scene(
     extra : dict, optional
         Features computed from bands: names and expressions such as ``"(B5 - B4) / (B5 + B4)"``, with
         ``+ - * / **``, numbers, parentheses and abs, sqrt, log, exp, minimum and maximum. A result that is
-        not a finite number, as after a division by zero, is a missing value.
+        not a finite number is a missing value, and so is any result of a division by zero, of the logarithm
+        of 0 or of the root of a negative number within the expression.
 
     Returns
     -------
