@@ -54,7 +54,8 @@ def open_scene(
     bands : str or list of str, optional
         Names of bands, or patterns such as "B[2-7]", in the order of the features; by default all. A band is
         named by its description, or else by what distinguishes the name of its file from the others ("B2" of
-        LC08_..._B2.TIF), or by its number ("B1", "B2", ...). Alpha bands are masks.
+        LC08_..._B2.TIF), or by its number ("B1", "B2", ...). The band of a single file of one band is "B1",
+        unless the file is named like a band ("B2", "band4", "red", "nir", "VV"). Alpha bands are masks.
     nodata : float, optional
         The value of pixels without data, instead of the nodata tags of the files.
     mask : (file, rule), optional
