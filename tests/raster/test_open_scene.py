@@ -142,9 +142,7 @@ def test_bands_are_named_by_description_or_number(tmp_path, names):
         ("x_nir.tif", "nir"),
     ],
 )
-def test_a_single_file_of_one_band_is_named_by_its_number_unless_it_is_named_like_a_band(
-    tmp_path, file, name
-):
+def test_a_single_band_is_named_by_its_number_unless_its_file_is_named_like_a_band(tmp_path, file, name):
     assert raster.open_scene(write_raster(tmp_path / file, BANDS[:1])).feature_names == (name,)
     described = write_raster(tmp_path / file, BANDS[:1], names=["height"])
     assert raster.open_scene(described).feature_names == ("height",)

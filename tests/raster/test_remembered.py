@@ -174,3 +174,18 @@ def test_a_forest_of_a_table_knows_no_scene(tmp_path):
     forest = RandomForestClassifier(2).fit(np.eye(4), [0, 0, 1, 1])
     with pytest.raises(RememberedSceneError, match="trained on a scene, but on a table"):
         raster.scene_like(forest, tmp_path)
+
+
+def test_scenes_smaller_than_patches_are_mapped(tmp_path):
+    forest, _ = trained(tmp_path, patch=3)
+    files = scene_files(tmp_path / "line", ["B2", "B3", "B4"], smooth_scene(3, 1, 20))
+    written = raster.write_map(forest, raster.scene_like(forest, files), tmp_path / "map.tif")
+    assert written.predicted == 20
+    taller = smooth_scene(3, 1, 20).repeat(3, axis=1)
+    taller[:, [0, 2]] = 0  # outside of the line there is nothing
+    scene = raster.open_scene(scene_files(tmp_path / "taller", ["B2", "B3", "B4"], taller), patch=3, nodata=0)
+    raster.write_map(forest, scene, tmp_path / "taller.tif")
+    with rasterio.open(tmp_path / "map.tif") as line, rasterio.open(tmp_path / "taller.tif") as three:
+        np.testing.assert_array_equal(line.read(1)[0], three.read(1)[1])
+    with pytest.raises(ParameterError, match=r"patch must be at most 1: .* \(scene_like opens it .*; got 3"):
+        raster.open_scene(files, patch=3)

@@ -15,31 +15,8 @@ from .raster_files import Band, identifier, look_at
 
 # What files of single bands are called: "B2", "b02", "B8A", "band4"; or by what the band shows.
 _NUMBERED = re.compile(r"b(?:and)?\d{1,2}[a-z]?", re.IGNORECASE)
-_COLORS = frozenset(
-    [
-        "coastal",
-        "blue",
-        "green",
-        "yellow",
-        "red",
-        "rededge",
-        "nir",
-        "nir08",
-        "swir",
-        "swir1",
-        "swir2",
-        "swir16",
-        "swir22",
-        "cirrus",
-        "pan",
-        "thermal",
-        "lwir",
-        "vv",
-        "vh",
-        "hh",
-        "hv",
-    ]
-)
+_COLORS = ("coastal", "blue", "green", "yellow", "red", "rededge", "nir", "swir", "swir1", "swir2", "cirrus",
+           "pan", "thermal", "vv", "vh", "hh", "hv")  # fmt: skip
 
 
 @dataclass(frozen=True)
