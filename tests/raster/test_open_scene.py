@@ -227,7 +227,8 @@ def test_grids_that_do_not_fit(tmp_path):
     for options in others.values():
         write_raster(tmp_path / "a_B2.tif", BANDS[:1], **options)
         with pytest.raises(
-            GridError, match=r"a_B2.tif does not fit the grid of .*a_B1.tif. It has .*; .*a_B1.tif has"
+            GridError,
+            match=r"a_B2.tif does not fit the grid of .*a_B1.tif. It has .* several scenes, give",
         ):
             raster.open_scene(tmp_path)
     write_raster(tmp_path / "a_B2.tif", BANDS[:1, :6])
@@ -292,3 +293,9 @@ def test_wrong_parameters(tmp_path, wrong):
     path = write_raster(tmp_path / "scene.tif", BANDS)
     with pytest.raises(ParameterError, match=f"{next(iter(wrong))} must be"):
         raster.open_scene(path, **wrong)
+
+
+@pytest.mark.parametrize("source", [[None], [3], [[None]], ["scene.tif", None], b"scene.tif", [b"scene.tif"]])
+def test_sources_that_are_no_paths(source):
+    with pytest.raises(ParameterError, match=r"source must be a path, a glob, or a list of them; got"):
+        raster.open_scene(source)

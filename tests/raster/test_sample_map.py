@@ -183,6 +183,13 @@ def test_what_is_not_a_map_of_classes(tmp_path):
         path = write_raster(tmp_path / f"{name}.tif", values, **options)
         with pytest.raises(error, match=words):
             sample_map(path, 5, tmp_path / "p.gpkg")
+    for wrong in (None, 3, "", b"p.gpkg"):
+        with pytest.raises(ParameterError, match="output must be a path"):
+            sample_map(path, 5, wrong)
+        with pytest.raises(ParameterError, match="path must be a path"):
+            sample_map(wrong, 5, tmp_path / "p.gpkg")
+        with pytest.raises(ParameterError, match="points must be a path"):
+            assess_map(write_map(tmp_path / "map.tif", classes()), wrong)
     (tmp_path / "broken.tif").write_bytes(path.read_bytes()[:200])
     with pytest.raises(DamagedFileError, match=r"broken\.tif cannot be read"):
         sample_map(tmp_path / "broken.tif", 5, tmp_path / "p.gpkg")

@@ -322,7 +322,9 @@ def test_no_valid_pixel(tmp_path):
 def test_a_scene_of_one_pixel(tmp_path):
     path = write_raster(tmp_path / "scene.tif", BANDS[:, :1, :1])
     np.testing.assert_array_equal(rows_of(raster.open_scene(path)), BANDS[:, :1, 0].T)
-    with pytest.raises(ParameterError, match=r"patch must be at most 1: .*scene.tif has 1 x 1 pixels .*; got 3"):
+    with pytest.raises(
+        ParameterError, match=r"patch must be at most 1: .*scene.tif has 1 x 1 pixels .*; got 3"
+    ):
         raster.open_scene(path, patch=3)
     larger = write_raster(tmp_path / "larger.tif", BANDS)
     both = raster.open_scene([larger, path], patch=3)  # neighbours are outside, so missing

@@ -15,6 +15,7 @@ import shapely
 from rasterio import warp
 from rasterio.errors import RasterioError
 
+from ...checks import path_of
 from ...datasets.files import SourceFile
 from ...errors import DamagedFileError, DataError, MissingCRSError, NoDataError, ParameterError
 from ...system.atomic_file import new_file
@@ -93,6 +94,7 @@ def _write(
 
 def read_points(path: str | Path, layer: str | None) -> tuple[SourceFile, Points]:
     """Read points with all of their fields."""
+    path_of("points", path)
     files = files_of(path)
     file = files[0]
     try:

@@ -165,7 +165,7 @@ def _scenes(source: Sources) -> list[Any]:
     """The sources of each scene: a list is of several scenes, unless it has the files of the bands of one."""
     if isinstance(source, str | Path):
         return [source]
-    if not isinstance(source, Sequence):
+    if not _is_list(source) or not all(_is_path(one) or _is_paths(one) for one in source):
         raise ParameterError("source", source, "a path, a glob, or a list of them")
     if not source:
         raise NoDataError("The list of scenes", "it is empty")
@@ -173,6 +173,18 @@ def _scenes(source: Sources) -> list[Any]:
     if len(paths) == len(source) > 1 and all(os.path.isfile(os.path.expanduser(path)) for path in paths):
         return [paths] if are_of_one_scene(find_rasters(paths)) else paths
     return list(source)
+
+
+def _is_path(source: Any) -> bool:
+    return isinstance(source, str | Path)
+
+
+def _is_list(source: Any) -> bool:
+    return isinstance(source, Sequence) and not isinstance(source, str | bytes | bytearray)
+
+
+def _is_paths(source: Any) -> bool:
+    return _is_list(source) and all(map(_is_path, source))
 
 
 def _opened(source: Any, options: SceneOptions) -> Layers:

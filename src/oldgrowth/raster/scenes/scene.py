@@ -83,6 +83,7 @@ class Scene(LabelledPixels):
     """Pixels of one or several rasters as rows; made by `open_scene`."""
 
     kind = "Raster"
+    way_to_target = "give labels to the scene with scene.with_labels(labels)"
     weight = None
     n_rows = None
 
