@@ -216,3 +216,19 @@ def test_a_copy_that_differs_is_an_error(made, monkeypatch):
         with pytest.raises(UnfinishedMapError, match="does not have the pixels that were written"):
             raster.write_map(forest, scene, folder / "map.tif")
     assert not (folder / "map.tif").exists()
+
+
+def test_names_too_long_for_the_files_beside_a_map(made):
+    forest, scene, folder = made
+    before = contents(folder)
+    for length in (248, 254, 255):
+        for options in ({}, {"confidence": folder / ("c" * (length - 4) + ".tif")}):
+            path = folder / ("map.tif" if options else "m" * (length - 4) + ".tif")
+            with pytest.raises(
+                UnwritableFileError, match=rf"too long: with .aux.xml, it has {length + 8} bytes"
+            ):
+                raster.write_map(forest, scene, path, **options)
+    assert contents(folder) == before and not list(folder.glob(".*"))
+    longest = folder / ("m" * 243 + ".tif")
+    raster.write_map(forest, scene, longest)
+    assert longest.exists() and not list(folder.glob(".*"))

@@ -299,3 +299,10 @@ def test_wrong_parameters(tmp_path, wrong):
 def test_sources_that_are_no_paths(source):
     with pytest.raises(ParameterError, match=r"source must be a path, a glob, or a list of them; got"):
         raster.open_scene(source)
+
+
+def test_a_band_that_is_named_twice(tmp_path):
+    path = write_raster(tmp_path / "scene.tif", BANDS)
+    with pytest.raises(ParameterError, match=r"bands must be different names .*; got \['B1', 'B1'\]"):
+        raster.open_scene(path, bands=["B1", "B1"])
+    assert raster.open_scene(path, bands=["B2", "B*"]).feature_names == ("B2", "B1", "B3")

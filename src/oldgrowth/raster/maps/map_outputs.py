@@ -59,6 +59,7 @@ class Outputs:
                 if _is_same(path, file):
                     raise SameFileError(_parameter(name), self.named[name], what)
             _check_directory(self.named[name], path.parent)
+            _check_name(self.named[name], path)
         free = disk_space(self.directory.parent).free + _bytes_in(self.directory)
         if free < raw_bytes:
             raise MapTooLargeError(self.first, raw_bytes, free)
@@ -152,6 +153,17 @@ def _check_directory(path: Path, directory: Path) -> None:
         number = errno.EROFS if os.statvfs(directory).f_flag & os.ST_RDONLY else errno.EACCES
     if number:
         raise UnwritableFileError(path, OSError(number, os.strerror(number)))
+
+
+def _check_name(path: Path, final: Path) -> None:
+    """Refuse a name that is too long for files beside the map, which are removed and written with it."""
+    longest = 255
+    with suppress(OSError, ValueError):
+        longest = os.pathconf(final.parent, "PC_NAME_MAX")
+    size = len(os.fsencode(final.name + SIDECAR))
+    if size > longest:
+        why = f"its name is too long: with {SIDECAR}, it has {size} bytes, and {longest} are allowed"
+        raise UnwritableFileError(path, OSError(errno.ENAMETOOLONG, why))
 
 
 def _bytes_in(directory: Path) -> int:

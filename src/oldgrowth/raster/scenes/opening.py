@@ -131,6 +131,8 @@ class SceneOptions:
         is_list = isinstance(patterns, Sequence) and all(isinstance(name, str) for name in patterns)
         if patterns is not None and not (is_list and len(patterns)):
             raise ParameterError("bands", bands, "names of bands, or patterns such as 'B[2-7]'")
+        if patterns is not None and len(set(patterns)) < len(patterns):
+            raise ParameterError("bands", bands, "different names of bands, or patterns: one is given twice")
         is_number = isinstance(nodata, Real) and not isinstance(nodata, bool)
         if nodata is not None and not is_number:
             raise ParameterError("nodata", nodata, "a number")
