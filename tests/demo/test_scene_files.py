@@ -11,6 +11,7 @@ import pytest
 import rasterio
 
 from oldgrowth import raster
+from oldgrowth.demo import demo
 from oldgrowth.demo.scene import BAND_NAMES, CLASS_NAMES, make_scene
 from oldgrowth.demo.scene_files import FIELD, make_scene_files
 from oldgrowth.errors import SceneError
@@ -74,3 +75,17 @@ def test_a_killed_process_is_a_sentence(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(subprocess, "run", killed)
     with pytest.raises(SceneError, match=r"ended by signal 9.* A smaller --size needs less memory\.$"):
         make_scene_files(tmp_path, 100, 0)
+
+
+def test_an_interrupted_map_of_the_demo_promises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its directory is temporary."""
+
+    def stopped(*_: object, **__: object) -> None:
+        stop = KeyboardInterrupt()
+        stop.add_note("The map was interrupted: what is done is kept in /tmp/x. Write the same map again.")
+        raise stop
+
+    monkeypatch.setattr(demo, "write_map", stopped)
+    with pytest.raises(KeyboardInterrupt) as found:
+        demo._map(make_scene(110, 110, seed=4), None, None, Path("map.tif"))  # type: ignore[arg-type]
+    assert not found.value.__notes__

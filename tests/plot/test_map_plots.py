@@ -14,7 +14,7 @@ from affine import Affine
 from matplotlib.colors import to_hex
 
 from oldgrowth import RandomForestClassifier, RandomForestRegressor, load, plot, raster
-from oldgrowth.errors import DataError, NoDataError
+from oldgrowth.errors import DataError, NoDataError, ParameterError
 
 matplotlib.use("Agg")
 from matplotlib import pyplot
@@ -159,3 +159,14 @@ def test_importances_by_place_need_a_scene() -> None:
     forest = RandomForestClassifier(2).fit([[1], [2]], [1, 2])
     with pytest.raises(DataError, match="The forest was not trained on a scene"):
         plot.patch_importances(forest)
+
+
+def test_a_confidence_with_another_grid_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "map.tif", np.ones((1, 40, 60), dtype=np.uint8))
+    small = write(tmp_path / "small.tif", np.ones((1, 20, 30), dtype=np.float32))
+    there = write(tmp_path / "there.tif", np.ones((1, 40, 60), dtype=np.float32), transform=Affine.scale(30))
+    for other in (small, there):
+        with pytest.raises(
+            ParameterError, match=r"confidence must be a raster with the grid of the map, 60 x"
+        ):
+            plot.map(path, confidence=other)

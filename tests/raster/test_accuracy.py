@@ -124,10 +124,13 @@ def test_a_class_without_points_is_refused():
         ([], [], "", "counts must be whole numbers"),
         ([[1, 2], [3, 4]], [9], "ab", "mapped must be numbers of pixels of 2 classes"),
         ([[0, 0], [0, 0]], [0, 0], "ab", "mapped must be numbers of pixels"),
+        ([[1, 2], [3]], [9, 9], "ab", r"counts must be whole numbers.*; got \[\[1, 2\], \[3\]\]"),
+        ([[1, 2], [3, 4]], [[9], [9, 9]], "ab", "mapped must be numbers of pixels of 2 classes"),
+        ([[1, 2], [3, 4]], [9, 9], None, "classes must be the names of 2 classes; got None"),
         ([[1, 2], [3, 4]], [9, 9], "abc", "classes must be the names of 2 classes"),
         ([[1, 2], [3, 4]], [9, 6], "ab", "at most the pixels of each class; 'b' has 6"),
     ],
 )
 def test_bad_counts_are_refused(counts, mapped, classes, words):
     with pytest.raises(ParameterError, match=words):
-        area_adjusted(counts, mapped, list(classes))
+        area_adjusted(counts, mapped, None if classes is None else list(classes))

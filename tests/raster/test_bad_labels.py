@@ -216,6 +216,20 @@ def test_rasters(tmp_path, scene):
         scene.with_labels(one)
 
 
+def test_a_polygon_that_covers_the_scene_until_it_is_transformed(tmp_path, scene):
+    world = shapely.box(-170, -70, 170, 70)
+    file = write(tmp_path, [world], crs="EPSG:4326", kind=["land"])
+    with pytest.raises(NoLabelsError, match=r"If one of them covers .* -clipsrc [\d. ]+\.$") as found:
+        scene.with_labels(file)
+    around = shapely.box(*map(float, str(found.value).rstrip(".").split("-clipsrc ")[1].split()))
+    cut = write(tmp_path, [world.intersection(around)], "b.gpkg", crs="EPSG:4326", kind=["land"])
+    grid = scene.scenes[0].grid
+    assert scene.with_labels(cut).count_rows() == grid.width * grid.height
+    finer = write(tmp_path, [shapely.segmentize(world, 1)], "c.gpkg", crs="EPSG:4326", kind=["land"])
+    with pytest.raises(NoLabelsError, match=r"none has the centre of a pixel.* If one of them covers"):
+        scene.with_labels(finer)
+
+
 def test_polygons_without_the_centre_of_a_pixel(tmp_path, scene):
     small = [on_map(shapely.box(x + 0.1, 3.1, x + 0.3, 3.3)) for x in range(3)]
     with pytest.raises(

@@ -6,7 +6,7 @@ import rasterio
 from rasters import smooth_scene, write_raster
 
 from oldgrowth import RandomForestClassifier, raster
-from oldgrowth.errors import ParameterError
+from oldgrowth.errors import TooManyClassesError
 from oldgrowth.raster.maps.map_layers import class_layer, probability_layer
 
 
@@ -19,6 +19,8 @@ from oldgrowth.raster.maps.map_layers import class_layer, probability_layer
         ([1, 256], [1, 256], 0, "uint16"),
         ([0, 65_534], [0, 65_534], 65_535, "uint16"),
         ([1, 65_535], [1, 65_535], 0, "uint16"),
+        ([0, 65_535], [0, 65_535], 65_534, "uint16"),
+        (np.delete(np.arange(65_536), 7), np.delete(np.arange(65_536), 7), 7, "uint16"),
         ([1, 65_536], [1, 2], 0, "uint8"),
         ([-1, 3], [1, 2], 0, "uint8"),
         ([2**63], [1], 0, "uint8"),
@@ -40,9 +42,23 @@ def test_pixel_values_of_classes(classes, values, nodata, dtype):
 
 
 def test_more_classes_than_pixel_values_are_refused():
-    for classes in (np.arange(65_536), np.arange(65_536).astype(str), np.array([0, 65_535])):
-        with pytest.raises(ParameterError, match="at most 65,535 classes"):
+    for classes in (np.arange(65_536), np.arange(65_536).astype(str)):
+        with pytest.raises(TooManyClassesError, match=r"has 65,536 classes, .* at most 65,535") as found:
             class_layer(classes, None)
+        assert "--" not in found.value.on_command_line
+
+
+def test_the_lowest_and_the_highest_class_are_mapped(tmp_path):
+    bands = smooth_scene(1, 30, 40)
+    labels = np.where(bands > 128, 65_535, 0).astype(np.uint16)
+    scene = raster.open_scene(write_raster(tmp_path / "scene.tif", bands))
+    data = scene.with_labels(write_raster(tmp_path / "labels.tif", labels))
+    forest = RandomForestClassifier(4, random_state=0).fit(data)
+    written = raster.write_map(forest, scene, tmp_path / "map.tif")
+    assert written.by_class == {0: (labels == 0).sum(), 65_535: (labels > 0).sum()}
+    with rasterio.open(tmp_path / "map.tif") as file:
+        assert file.nodata == 65_534
+        np.testing.assert_array_equal(file.read(1), labels[0])
 
 
 def test_shares_as_bytes_are_off_by_half_a_step_at_most():

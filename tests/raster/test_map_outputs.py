@@ -8,7 +8,9 @@ from contextlib import contextmanager, nullcontext
 import numpy as np
 import pytest
 import rasterio
+import shapely
 from rasters import smooth_scene, write_raster
+from vectors import on_map, write_vectors
 
 import oldgrowth
 from oldgrowth import RandomForestClassifier, raster
@@ -63,6 +65,31 @@ def test_files_that_are_read_or_written_twice_are_refused(made):
     for path, options, what in cases:
         with pytest.raises(SameFileError, match=what):
             raster.write_map(forest, scene, path, **options)
+    assert contents(folder) == before
+
+
+def test_the_files_of_labels_are_refused(made):
+    forest, scene, folder = made
+    square = [on_map(shapely.box(5, 5, 30, 30))]
+    polygons = write_vectors(folder / "polygons.gpkg", square, kind=["forest"])
+    shapes = write_vectors(folder / "shapes.shp", square, kind=["forest"])
+    before = contents(folder)
+    cases = [
+        (folder / "labels.tif", "labels.tif"),
+        (polygons, "polygons.gpkg"),
+        (shapes, "shapes.shp"),
+        (shapes, "shapes.dbf"),
+        (shapes, "shapes.prj"),
+    ]
+    for labels, name in cases:
+        labelled = scene.with_labels(labels)
+        with pytest.raises(SameFileError, match=r"path.* is one of the files of the scene's labels"):
+            raster.write_map(forest, labelled, folder / name)
+        with pytest.raises(SameFileError, match=r"confidence.* is one of the files of the scene's labels"):
+            raster.write_map(forest, labelled, folder / "map.tif", confidence=folder / name)
+    train, _ = scene.with_labels(folder / "labels.tif", per_class=200).split_blocks(300)
+    with pytest.raises(SameFileError, match="labels"):
+        raster.write_map(forest, train, folder / "labels.tif")
     assert contents(folder) == before
 
 
@@ -189,3 +216,19 @@ def test_a_copy_that_differs_is_an_error(made, monkeypatch):
         with pytest.raises(UnfinishedMapError, match="does not have the pixels that were written"):
             raster.write_map(forest, scene, folder / "map.tif")
     assert not (folder / "map.tif").exists()
+
+
+def test_names_too_long_for_the_files_beside_a_map(made):
+    forest, scene, folder = made
+    before = contents(folder)
+    for length in (248, 254, 255):
+        for options in ({}, {"confidence": folder / ("c" * (length - 4) + ".tif")}):
+            path = folder / ("map.tif" if options else "m" * (length - 4) + ".tif")
+            with pytest.raises(
+                UnwritableFileError, match=rf"too long: with .aux.xml, it has {length + 8} bytes"
+            ):
+                raster.write_map(forest, scene, path, **options)
+    assert contents(folder) == before and not list(folder.glob(".*"))
+    longest = folder / ("m" * 243 + ".tif")
+    raster.write_map(forest, scene, longest)
+    assert longest.exists() and not list(folder.glob(".*"))

@@ -9,7 +9,7 @@ from affine import Affine
 from rasterio.enums import ColorInterp
 from rasters import TRANSFORM, smooth_scene, write_raster
 
-from oldgrowth import raster
+from oldgrowth import RandomForestClassifier, raster
 from oldgrowth.errors import (
     BandError,
     ComplexBandError,
@@ -127,6 +127,35 @@ def test_bands_are_named_by_description_or_number(tmp_path, names):
     )
 
 
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("dem_2020.tif", "B1"),
+        ("dem.tif", "B1"),
+        ("ndvi_site2.tif", "B1"),
+        ("20200131.tif", "B1"),
+        ("LC08_L2SP_170055_20200131_02_T1_SR_B2.TIF", "B2"),
+        ("LE07_170055_20200131_B6_VCID_1.tif", "B6"),
+        ("T37NBG_20200131T081229_B8A_20m.tif", "B8A"),
+        ("x_band4.tif", "band4"),
+        ("x_band_4.tif", "B4"),
+        ("x_nir.tif", "nir"),
+    ],
+)
+def test_a_single_band_is_named_by_its_number_unless_its_file_is_named_like_a_band(tmp_path, file, name):
+    assert raster.open_scene(write_raster(tmp_path / file, BANDS[:1])).feature_names == (name,)
+    described = write_raster(tmp_path / file, BANDS[:1], names=["height"])
+    assert raster.open_scene(described).feature_names == ("height",)
+
+
+def test_a_forest_of_a_single_file_maps_one_with_another_date(tmp_path):
+    scene = raster.open_scene(write_raster(tmp_path / "dem_2020.tif", BANDS[:1]))
+    labels = write_raster(tmp_path / "labels.tif", (BANDS[:1] > 128).astype(np.uint8))
+    forest = RandomForestClassifier(2, random_state=0).fit(scene.with_labels(labels))
+    other = write_raster(tmp_path / "dem_2021.tif", BANDS[1:2])
+    assert raster.write_map(forest, raster.scene_like(forest, other), tmp_path / "map.tif").predicted == 108
+
+
 def test_an_alpha_band_and_a_mask_within_a_file_are_masks(tmp_path):
     alpha = np.full((1, 12, 9), 255, np.uint8)
     alpha[0, 3:5, 2] = 0
@@ -198,7 +227,8 @@ def test_grids_that_do_not_fit(tmp_path):
     for options in others.values():
         write_raster(tmp_path / "a_B2.tif", BANDS[:1], **options)
         with pytest.raises(
-            GridError, match=r"a_B2.tif does not fit the grid of .*a_B1.tif. It has .*; .*a_B1.tif has"
+            GridError,
+            match=r"a_B2.tif does not fit the grid of .*a_B1.tif. It has .* several scenes, give",
         ):
             raster.open_scene(tmp_path)
     write_raster(tmp_path / "a_B2.tif", BANDS[:1, :6])
@@ -263,3 +293,16 @@ def test_wrong_parameters(tmp_path, wrong):
     path = write_raster(tmp_path / "scene.tif", BANDS)
     with pytest.raises(ParameterError, match=f"{next(iter(wrong))} must be"):
         raster.open_scene(path, **wrong)
+
+
+@pytest.mark.parametrize("source", [[None], [3], [[None]], ["scene.tif", None], b"scene.tif", [b"scene.tif"]])
+def test_sources_that_are_no_paths(source):
+    with pytest.raises(ParameterError, match=r"source must be a path, a glob, or a list of them; got"):
+        raster.open_scene(source)
+
+
+def test_a_band_that_is_named_twice(tmp_path):
+    path = write_raster(tmp_path / "scene.tif", BANDS)
+    with pytest.raises(ParameterError, match=r"bands must be different names .*; got \['B1', 'B1'\]"):
+        raster.open_scene(path, bands=["B1", "B1"])
+    assert raster.open_scene(path, bands=["B2", "B*"]).feature_names == ("B2", "B1", "B3")

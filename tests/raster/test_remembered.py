@@ -1,5 +1,7 @@
 """A forest remembers how its features are made, and another scene is opened in the same way."""
 
+import warnings
+
 import numpy as np
 import pytest
 import rasterio
@@ -14,6 +16,7 @@ from oldgrowth.errors import (
     PatchError,
     RememberedSceneError,
 )
+from oldgrowth.messages.warnings import LeftOutWarning
 
 
 def scene_files(folder, names, bands, **options):
@@ -87,6 +90,34 @@ def test_masks_are_remembered_by_pattern_and_rule(tmp_path):
         raster.scene_like(forest, files, mask=3)
 
 
+def test_a_warning_of_pixels_that_training_left_out(tmp_path):
+    (tmp_path / "train").mkdir()
+    clouds = np.zeros((1, 24, 20), dtype=np.uint16)
+    clouds[0, :5] = 8
+    write_raster(tmp_path / "train" / "x_QA.tif", clouds)
+    forest, scene = trained(tmp_path, mask=("*QA.tif", "bits 3,4"), nodata=7)
+    files, bands, out = tmp_path / "train", ["B2", "B3", "B4"], tmp_path / "map.tif"
+    mask = ("*QA.tif", "bits 4,3")
+    for options, told in (
+        ({"nodata": 7, "bands": bands}, r"no mask, .*mask=\('\*QA.tif', 'bits 3,4'\): .*scene_like"),
+        ({"nodata": 7, "mask": ("*QA.tif", "bits 3")}, "a mask by the rule 'bits 3', .*bits 3,4"),
+        ({"mask": mask}, "no nodata value in band 'B2', .*trained with nodata=7: .*scene_like"),
+        ({"mask": mask, "nodata": 0}, "the nodata value 0 in band 'B2', .*nodata=7"),
+    ):
+        with pytest.warns(LeftOutWarning, match=told) as found:
+            raster.write_map(forest, raster.open_scene(files, **options), out)
+        assert len(found) == 1 and found[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LeftOutWarning)
+        raster.write_map(forest, scene, out)
+        raster.write_map(forest, raster.open_scene(files, mask=mask, nodata=7), out)
+        raster.write_map(forest, raster.scene_like(forest, files), out)
+        raster.write_map(forest, raster.scene_like(forest, files, mask=False, nodata=0), out)
+        other = scene_files(tmp_path / "wide", bands, smooth_scene(3, 24, 20).astype(np.int16), nodata=7)
+        write_raster(other / "x_QA.tif", clouds)
+        raster.write_map(forest, raster.open_scene(other, mask=mask), out)  # the tag is the same
+
+
 @pytest.mark.parametrize(
     ("train", "new", "used"),
     [
@@ -143,3 +174,18 @@ def test_a_forest_of_a_table_knows_no_scene(tmp_path):
     forest = RandomForestClassifier(2).fit(np.eye(4), [0, 0, 1, 1])
     with pytest.raises(RememberedSceneError, match="trained on a scene, but on a table"):
         raster.scene_like(forest, tmp_path)
+
+
+def test_scenes_smaller_than_patches_are_mapped(tmp_path):
+    forest, _ = trained(tmp_path, patch=3)
+    files = scene_files(tmp_path / "line", ["B2", "B3", "B4"], smooth_scene(3, 1, 20))
+    written = raster.write_map(forest, raster.scene_like(forest, files), tmp_path / "map.tif")
+    assert written.predicted == 20
+    taller = smooth_scene(3, 1, 20).repeat(3, axis=1)
+    taller[:, [0, 2]] = 0  # outside of the line there is nothing
+    scene = raster.open_scene(scene_files(tmp_path / "taller", ["B2", "B3", "B4"], taller), patch=3, nodata=0)
+    raster.write_map(forest, scene, tmp_path / "taller.tif")
+    with rasterio.open(tmp_path / "map.tif") as line, rasterio.open(tmp_path / "taller.tif") as three:
+        np.testing.assert_array_equal(line.read(1)[0], three.read(1)[1])
+    with pytest.raises(ParameterError, match=r"patch must be at most 1: .* \(scene_like opens it .*; got 3"):
+        raster.open_scene(files, patch=3)

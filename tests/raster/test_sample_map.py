@@ -7,6 +7,7 @@ import rasterio
 import shapely
 from affine import Affine
 from rasters import TRANSFORM, UTM, write_raster
+from sampled_maps import NAMES, classes, fill, read, write_map
 
 from oldgrowth.errors import (
     DamagedFileError,
@@ -25,39 +26,6 @@ from oldgrowth.messages.warnings import SampleWarning
 from oldgrowth.raster import area_adjusted, assess_map, sample_map
 from oldgrowth.raster.assessment.allocation import allocate
 from oldgrowth.raster.maps import class_map
-
-NAMES = {1: "wood", 2: "grass", 7: "water"}
-
-
-def write_map(path, values, nodata=0, names=NAMES, **options):
-    write_raster(path, values[None], nodata=nodata, **options)
-    with rasterio.open(path, "r+") as file:
-        file.update_tags(**{f"CLASS_{value}": name for value, name in names.items()})
-    return path
-
-
-def classes(height=60, width=83, seed=0):
-    drawn = np.random.default_rng(seed).random((height, width))
-    values = np.select([drawn < 0.05, drawn < 0.3, drawn < 0.9], [7, 2, 1], 0)
-    return values.astype(np.uint8)
-
-
-def read(path):
-    meta, _, wkb, columns = pyogrio.raw.read(path)
-    return meta, shapely.from_wkb(wkb), dict(zip(meta["fields"].tolist(), columns, strict=True))
-
-
-def fill(path, labels, field="reference", copy=None):
-    """Enter reference labels as another program would."""
-    meta, points, fields = read(path)
-    fields[field] = np.asarray(labels)
-    out = copy or path
-    driver = {".gpkg": "GPKG", ".shp": "ESRI Shapefile", ".geojson": "GeoJSON"}[out.suffix]
-    pyogrio.raw.write(
-        out, shapely.to_wkb(points), list(fields.values()), list(fields),
-        driver=driver, geometry_type="Point", crs=meta["crs"],
-    )  # fmt: skip
-    return out
 
 
 @pytest.mark.parametrize(("suffix", "crs"), [(".gpkg", UTM), (".shp", UTM), (".geojson", "EPSG:4326")])
@@ -215,6 +183,13 @@ def test_what_is_not_a_map_of_classes(tmp_path):
         path = write_raster(tmp_path / f"{name}.tif", values, **options)
         with pytest.raises(error, match=words):
             sample_map(path, 5, tmp_path / "p.gpkg")
+    for wrong in (None, 3, "", b"p.gpkg"):
+        with pytest.raises(ParameterError, match="output must be a path"):
+            sample_map(path, 5, wrong)
+        with pytest.raises(ParameterError, match="path must be a path"):
+            sample_map(wrong, 5, tmp_path / "p.gpkg")
+        with pytest.raises(ParameterError, match="points must be a path"):
+            assess_map(write_map(tmp_path / "map.tif", classes()), wrong)
     (tmp_path / "broken.tif").write_bytes(path.read_bytes()[:200])
     with pytest.raises(DamagedFileError, match=r"broken\.tif cannot be read"):
         sample_map(tmp_path / "broken.tif", 5, tmp_path / "p.gpkg")

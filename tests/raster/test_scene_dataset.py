@@ -21,7 +21,14 @@ from oldgrowth import (
     open_dataset,
     raster,
 )
-from oldgrowth.errors import BandError, ChangedSourceError, DamagedFileError, PatchError, RecipeError
+from oldgrowth.errors import (
+    BandError,
+    ChangedSourceError,
+    DamagedFileError,
+    NoTargetError,
+    PatchError,
+    RecipeError,
+)
 from oldgrowth.raster.scenes import scene as scene_module
 
 BANDS = smooth_scene(3, 60, 41)
@@ -186,11 +193,11 @@ def test_a_scene_that_changes(tmp_path, monkeypatch, path, again):
 @pytest.mark.parametrize("compress", ["deflate", "none"])
 def test_a_truncated_file(tmp_path, monkeypatch, compress):
     monkeypatch.setattr(scene_module, "STRIP_PIXELS", 90)
-    blocks = {"tiled": True, "blockxsize": 16, "blockysize": 16, "compress": compress, "nodata": 0}
+    blocks = {"tiled": True, "blockxsize": 16, "blockysize": 16, "compress": compress}
     path = write_raster(tmp_path / "cut.tif", smooth_scene(3, 90, 70), **blocks)
     data = path.read_bytes()
     path.write_bytes(data[: len(data) * 2 // 3])
-    batches = raster.open_scene(path, patch=3).batches(100)
+    batches = raster.open_scene(path, patch=3, nodata=0).batches(100)  # nodata: corners are not looked at
     next(batches)
     with pytest.raises(DamagedFileError, match=r"cut.tif cannot be read as a raster: .*truncated, damaged"):
         list(batches)
@@ -230,3 +237,11 @@ def test_a_scene_that_changes_between_the_passes(path, labels):
     with pytest.raises(ChangedSourceError, match=r"scene.tif"):
         forest.fit(scene, callback=change)
     assert changed and not hasattr(forest, "forest_")
+
+
+@pytest.mark.parametrize("use", ["fit", "score"])
+def test_a_scene_without_labels_is_told_how_to_get_some(path, labels, use):
+    scene = raster.open_scene(path)
+    forest = RandomForestClassifier(2, random_state=0).fit(scene.with_labels(labels))
+    with pytest.raises(NoTargetError, match=r"no target: give labels to the scene with scene\.with_labels"):
+        getattr(forest, use)(scene)

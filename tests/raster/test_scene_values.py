@@ -165,7 +165,8 @@ def test_expressions(tmp_path):
         ("B1.real", "B1.real is not allowed"),
         ("B1[0]", "is not allowed"),
         ("B1 if B2 else B3", "is not allowed"),
-        ("sqrt(B1, B2)", "is not allowed"),
+        ("sqrt(B1, B2)", "sqrt takes 1 argument, and has 2"),
+        ("maximum(B1, B2, swir)", "maximum takes 2 arguments, and has 3"),
         ("(lambda: B1)()", "is not allowed"),
         ("B1 + True", "True is not allowed"),
         ("B1 + 'a'", "is not allowed"),
@@ -186,6 +187,41 @@ def test_expressions_that_are_not_allowed(tmp_path, text, why):
     path = write_raster(tmp_path / "scene.tif", BANDS, names=["B1", "B2", "swir"])
     with pytest.raises(ExpressionError, match=why.replace("?", r"\?")):
         raster.open_scene(path, extra={"new": text})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "B2 / (B1 / (B2 - B2))",
+        "minimum(B1 / (B2 - B2), B3)",
+        "maximum(-B1 / (B2 - B2), B3)",
+        "(B1 / (B2 - B2)) ** 0",
+        "1 ** ((B2 - B2) / (B3 - B3))",
+        "B1 / (1 / 0)",
+        "exp(log(B1 - B1))",
+        "maximum(log(B1 - B1), 3)",
+        "1 / (B1 - B1) ** -1",
+        "sqrt(-B1) ** 0",
+        "1 ** (-B1) ** 0.5",
+        "exp(B1 * 0 + 999)",
+    ],
+)
+def test_what_is_undefined_on_the_way_is_missing(tmp_path, text):
+    path = write_raster(tmp_path / "scene.tif", BANDS)
+    values = rows_of(raster.open_scene(path, bands="B1", extra={"new": text, "good": "B1 / B2"}))
+    assert np.isnan(values[:, 1]).all() and np.isfinite(values[:, 2]).all()
+
+
+def test_only_the_pixels_that_are_undefined_are_missing(tmp_path):
+    path, value = write_raster(tmp_path / "scene.tif", BANDS), BANDS[0, 0, 0]
+    scene = raster.open_scene(path, bands="B1", extra={"new": f"B1 / (1 / (B1 - {value}))"})
+    np.testing.assert_array_equal(np.isnan(rows_of(scene)[:, 1]), (BANDS[0] == value).ravel())
+
+
+def test_what_is_too_large_on_the_way_may_become_finite(tmp_path):
+    path = write_raster(tmp_path / "scene.tif", BANDS)
+    scene = raster.open_scene(path, bands="B1", extra={"new": "1 / (1 + exp(B1 * 0 + 999))"})
+    assert (rows_of(scene)[:, 1] == 0).all()
 
 
 @pytest.mark.parametrize(
@@ -250,6 +286,33 @@ def test_much_of_one_value_around_a_scene_without_a_nodata_tag(tmp_path):
             raster.open_scene(write_raster(tmp_path / "tag.tif", bands, nodata=0))
 
 
+def test_much_of_one_value_that_a_mask_or_another_nodata_tag_does_not_leave_out(tmp_path):
+    bands = smooth_scene(2, 200, 300)
+    y, x = np.mgrid[:200, :300]
+    around = (x + y < 100) | (x + y > 400)
+    bands[:, around] = 0
+    clouds = ((y > 100) & (x < 250)).astype(np.uint8)
+    path = write_raster(tmp_path / "scene.tif", bands)
+    write_raster(tmp_path / "clouds.tif", clouds[None])
+    write_raster(tmp_path / "coarse.tif", clouds[None, ::10, ::10], transform=TRANSFORM @ Affine.scale(10))
+    write_raster(tmp_path / "around.tif", around[None].astype(np.uint8))
+    tagged = write_raster(tmp_path / "tagged.tif", bands, nodata=255)
+    for opened, mask in ((path, None), (path, "clouds.tif"), (path, "coarse.tif"), (tagged, None)):
+        left = around & (clouds == 0) if mask else around
+        what = "has no nodata tag, " if opened is path else r"tag 255, .* nodata=0, which replaces"
+        with pytest.warns(NodataWarning, match=what) as found:
+            raster.open_scene(opened, mask=None if mask is None else (mask, "values 1"))
+        told = int(str(found[0].message).split("about ")[1].split("%")[0])
+        assert abs(told / 100 - left.mean()) < 0.05
+    with rasterio.open(write_raster(tmp_path / "masked.tif", bands), "r+") as file:
+        file.write_mask(~around)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NodataWarning)
+        raster.open_scene(path, mask=("around.tif", "values 1"))
+        raster.open_scene(tmp_path / "masked.tif")
+        raster.open_scene(tagged, nodata=0)
+
+
 def test_no_valid_pixel(tmp_path):
     path = write_raster(tmp_path / "scene.tif", np.zeros((2, 4, 5), np.uint8), nodata=0)
     with pytest.raises(NoRowsError, match=r"scene.tif has no rows: of its 20 pixels, none is valid"):
@@ -259,7 +322,9 @@ def test_no_valid_pixel(tmp_path):
 def test_a_scene_of_one_pixel(tmp_path):
     path = write_raster(tmp_path / "scene.tif", BANDS[:, :1, :1])
     np.testing.assert_array_equal(rows_of(raster.open_scene(path)), BANDS[:, :1, 0].T)
-    with pytest.raises(ParameterError, match=r"patch must be at most 1: .*scene.tif has 1 x 1 pixels; got 3"):
+    with pytest.raises(
+        ParameterError, match=r"patch must be at most 1: .*scene.tif has 1 x 1 pixels .*; got 3"
+    ):
         raster.open_scene(path, patch=3)
     larger = write_raster(tmp_path / "larger.tif", BANDS)
     both = raster.open_scene([larger, path], patch=3)  # neighbours are outside, so missing

@@ -1,6 +1,7 @@
 """predict_xarray: pixel for pixel what `write_map` writes, whatever the chunks and the scheduler."""
 
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from oldgrowth.errors import (
     ParameterError,
     RecipeError,
 )
+from oldgrowth.messages.warnings import LeftOutWarning
 from oldgrowth.raster.scenes import scene as scene_module
 
 
@@ -216,6 +218,31 @@ def test_masks(tmp_path):
         ParameterError, match=r"mask must be a band and a rule, such as \('QA', 'bits 1,3,4'\)"
     ):
         raster.predict_xarray(model, data, mask="QA")
+
+
+def test_a_warning_of_pixels_that_training_left_out(tmp_path):
+    bands = smooth_scene(2, 20, 30)
+    write_raster(tmp_path / "QA.tif", bands[:1])
+    file = write_raster(tmp_path / "scene.tif", bands)
+    scene = raster.open_scene(file, nodata=0, mask=(str(tmp_path / "QA.tif"), "values 1,2"))
+    labels = write_raster(tmp_path / "labels.tif", (bands[:1] // 60 + 1).astype(np.uint8))
+    model = RandomForestClassifier(2, random_state=0).fit(scene.with_labels(labels))
+    data = rioxarray.open_rasterio(file)
+    with pytest.warns(LeftOutWarning, match=r"no mask, .*'values 1,2'\): .* mask=False") as found:
+        raster.predict_xarray(model, data)
+    assert len(found) == 1 and found[0].filename == __file__
+    other = data.rio.write_nodata(7)
+    with pytest.warns(LeftOutWarning, match=r"nodata value 7 in band 'B1', .*Give nodata=0") as found:
+        raster.predict_xarray(model, other, mask=False)
+    assert len(found) == 1 and found[0].filename == __file__
+    write_raster(tmp_path / "tagged.tif", bands, nodata=0)
+    tagged = rioxarray.open_rasterio(tmp_path / "tagged.tif", masked=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LeftOutWarning)
+        raster.predict_xarray(model, data, mask=False)
+        raster.predict_xarray(model, data, mask=("B1", "values 3"))
+        raster.predict_xarray(model, other, mask="B1", nodata=7)
+        raster.predict_xarray(model, tagged, mask=False)
 
 
 def test_lines_from_south_to_north_have_the_same_patches(world):

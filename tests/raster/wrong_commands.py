@@ -49,6 +49,9 @@ WRONG = [
     ("points of another map", 1, "evaluate far.tif reference.gpkg", "80 of its 80 points are outside the map"),
     ("a target of a map", 2, "evaluate map.tif reference.gpkg --target reference", "--target is for a forest, but 'map.tif' is a map"),
     ("two files of points", 2, "evaluate map.tif reference.gpkg points.gpkg", "one file of points"),
+    ("rasters for a map", 2, "evaluate map.tif scenes/one", "'scenes/one' is of rasters, but a map is evaluated with points"),
+    ("a map of nothing", 2, "predict forest.og none/ -o x.tif", "'none/' does not exist"),
+    ("bands of nothing", 2, "fit none/ --target osm.gpkg --bands B2 -o x.og", "'none/' does not exist"),
     ("another field", 1, "evaluate map.tif reference.gpkg --field referens", "Did you mean 'reference'?"),
     ("polygons of a map", 1, "evaluate map.tif osm.gpkg", "must have points only; its geometry 1 is a Polygon"),
 ]  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from ..datasets.map_files import has_rasters
 from ..messages.text import counted
 from ..reporting.tables import print_json, share, table
 
@@ -66,6 +67,11 @@ def run_assess(
             )
     if len(sources) != 1:
         raise click.UsageError("A map is evaluated with one file of points.")
+    if has_rasters(sources[0]):
+        raise click.UsageError(
+            f"{sources[0]!r} is of rasters, but a map is evaluated with points: draw them with `oldgrowth "
+            f"sample`, and enter their classes. If {str(map_file)!r} is not the map, name a forest."
+        )
     found = assess_map(map_file, sources[0], **chosen)
     if as_json:
         print_json({"map": str(map_file), "points": sources[0], **_facts(found)})

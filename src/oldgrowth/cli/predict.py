@@ -22,6 +22,7 @@ from ..reporting.tables import print_json, share, table
 from .columns import Columns
 from .options import MAP_SUFFIXES, STANDARD
 from .output import arrow_array, needs_of, prediction_file
+from .scenes import check_exist
 from .sources import Source, Work, predictor_for, refuse_a_source, shown_batches
 
 
@@ -90,10 +91,13 @@ class Wanted:
 
 def _refuse_maps(wanted: Wanted, source: Source) -> None:
     """Refuse what only rasters can become."""
+    is_map = wanted.output.suffix.lower() in MAP_SUFFIXES
+    if wanted.maps or is_map:
+        check_exist(source.paths)
     if wanted.maps:
         option = next(iter(wanted.maps)).replace("_", "-")
         raise click.UsageError(f"--{option} is for rasters, but {source.paths[0]!r} is not of rasters.")
-    if wanted.output.suffix.lower() in MAP_SUFFIXES:
+    if is_map:
         raise click.UsageError(
             f"{str(wanted.output)!r} would be a map, but {source.paths[0]!r} is not of rasters: name a "
             ".parquet, .csv or .npy file."

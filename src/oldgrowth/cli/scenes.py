@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,12 @@ import click
 
 from ..datasets.base import Dataset
 from ..datasets.columns import AllBut
+from ..datasets.files import is_url
 from ..datasets.map_files import has_rasters, is_pattern, is_vector
 from ..errors import DataError, MissingMaskError
 from ..forest.batch_predict import columns_for
 from .columns import Columns
+from .options import STANDARD
 from .scene_options import LABELS
 
 if TYPE_CHECKING:
@@ -31,6 +34,8 @@ def are_scenes(paths: tuple[str, ...], options: dict[str, Any], reading: dict[st
         )
     rasters = [path for path in paths if has_rasters(path)]
     tables = [path for path in paths if path not in rasters]
+    if tables and (rasters or options):
+        check_exist(tables)
     if rasters and tables:
         raise click.UsageError(f"{rasters[0]!r} is of rasters, but {tables[0]!r} is not: name either.")
     if not rasters and options:
@@ -40,6 +45,14 @@ def are_scenes(paths: tuple[str, ...], options: dict[str, Any], reading: dict[st
         name = {"types": "type"}.get(name := next(iter(reading)), name).replace("_", "-")
         raise click.UsageError(f"--{name} is for tables, but {rasters[0]!r} is of rasters.")
     return bool(rasters)
+
+
+def check_exist(paths: Sequence[str]) -> None:
+    """Refuse paths of nothing, which are neither of rasters nor of tables."""
+    for path in paths:
+        is_path = path != STANDARD.name and not is_url(path) and not is_pattern(path)
+        if is_path and not os.path.lexists(os.path.expanduser(path)):
+            raise click.UsageError(f"{path!r} does not exist.")
 
 
 @dataclass(frozen=True)

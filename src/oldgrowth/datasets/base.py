@@ -45,6 +45,7 @@ class Dataset(ABC):
     n_rows: int | None
     nbytes: int | None
     first_row: int = 0  # number of its first row; not 0 in partitions
+    way_to_target: str = "name its column, as in open_dataset(source, target='label')"  # if it has none
     _is_part: bool = False
 
     @abstractmethod

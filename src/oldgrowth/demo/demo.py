@@ -135,7 +135,11 @@ def memory_sentence(rows: int, limit: int, peak: int, store: str) -> str:
 
 def _map(scene: Scene, model: Any, pixels: RasterScene, path: Path) -> Labels:
     """Write the map of a model, and return the class of each pixel."""
-    write_map(model, pixels, path, colors=dict(zip(scene.class_names, COLOURS, strict=True)))
+    try:
+        write_map(model, pixels, path, colors=dict(zip(scene.class_names, COLOURS, strict=True)))
+    except KeyboardInterrupt as stop:
+        stop.__notes__ = []  # nothing is kept: the directory of the map is temporary here
+        raise
     values = np.concatenate([strip.values for strip in open_class_map(path).strips()])
     # Names are counted from 1 in the map, in the order of the alphabet.
     numbers = [0, *(scene.class_names.index(name) for name in model.classes_)]

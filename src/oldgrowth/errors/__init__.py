@@ -29,6 +29,7 @@ from .columns import (
     MissingLabelError,
     NamelessColumnsError,
     NoMemberError,
+    NoTargetError,
     NotNumbersError,
     OnceOnlyError,
     SameNumberError,
@@ -77,6 +78,7 @@ from .maps import (
     MapTooLargeError,
     RememberedSceneError,
     SameFileError,
+    TooManyClassesError,
     UnfinishedMapError,
 )
 from .models import (
@@ -113,6 +115,7 @@ from .rasters import (
     TransformError,
 )
 from .samples import (
+    AmbiguousReferenceError,
     EmptyStratumError,
     NoReferenceError,
     NotAClassMapError,
@@ -122,6 +125,7 @@ from .samples import (
 )
 
 __all__ = [
+    "AmbiguousReferenceError",
     "BadValueError",
     "BandError",
     "BatchError",
@@ -176,6 +180,7 @@ __all__ = [
     "NoMemberError",
     "NoReferenceError",
     "NoRowsError",
+    "NoTargetError",
     "NoWorkersError",
     "NotAClassMapError",
     "NotAModelFileError",
@@ -207,6 +212,7 @@ __all__ = [
     "StoppedError",
     "ThreadLimitError",
     "TooManyBucketsError",
+    "TooManyClassesError",
     "TooManyFeaturesError",
     "TooManyLabelsError",
     "TransformError",

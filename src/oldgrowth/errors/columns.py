@@ -22,6 +22,13 @@ def _nearest(text: str, names: Sequence[str]) -> list[str]:
     return same or get_close_matches(text, likely[:_MOST_COMPARED], n=3)
 
 
+class NoTargetError(DataError):
+    """A dataset without a target is used for training or for a score."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__(f"The dataset has no target: {way}.")
+
+
 class MissingColumnError(DataError):
     """Requested columns do not exist."""
 

@@ -28,6 +28,16 @@ class SameFileError(OldgrowthError):
         super().__init__(message)
 
 
+class TooManyClassesError(DataError):
+    """A forest has more classes than a map can show."""
+
+    def __init__(self, classes: int, most: int) -> None:
+        super().__init__(
+            f"The forest has {classes:,} classes, but a map shows at most {most:,}: pixels have 16 bits, and "
+            "one value is for nodata. Train a forest on fewer classes."
+        )
+
+
 class MapInUseError(OldgrowthError):
     """Another process writes the same map."""
 

@@ -23,7 +23,8 @@ class GridError(DataError):
         super().__init__(
             f"{file} does not fit the grid of {reference}. It has {grid}; {reference} has {reference_grid}. "
             "Bands must have the grid of the first band, or pixels a whole number of times as large from the "
-            "same corner. Of bands of different sizes, name one of the finest first."
+            "same corner. Of bands of different sizes, name one of the finest first. If these are files of "
+            "several scenes, give the scenes as a list."
         )
 
 

@@ -54,6 +54,16 @@ class UnknownReferenceError(DataError):
         )
 
 
+class AmbiguousReferenceError(DataError):
+    """Some reference labels are names of classes, others are pixel values, and some can be both."""
+
+    def __init__(self, file: str, field: str, label: str, name: str, value: str) -> None:
+        super().__init__(
+            f"The field {field!r} in {file} has names of classes and pixel values, so that {label!r} may be "
+            f"the class {name!r}, or the pixel value of {value!r}. Enter the names of the classes everywhere."
+        )
+
+
 class EmptyStratumError(DataError):
     """A class of a map has no labelled point in a sample."""
 

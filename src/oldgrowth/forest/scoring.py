@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ..datasets.base import Dataset
 from ..datasets.batches import Batch
 from ..datasets.labels import CodedLabels, Labels
-from ..errors import DataError
+from ..errors import DataError, NoTargetError
 from ..rows.class_codes import ScoredSpellings, numbers_of, told_apart
 from .batch_predict import Needs
 from .forest import Forest
@@ -72,9 +72,7 @@ def with_targets(
     spellings = None if classes is None else ScoredSpellings(dataset.target, classes)
     for batch, means in predicted:
         if batch.y is None:
-            raise DataError(
-                "The dataset has no target: name its column, as in open_dataset(source, target='label')."
-            )
+            raise NoTargetError(dataset.way_to_target)
         if spellings is not None:
             spellings.check(batch)
         check_kind(batch.y, classes, batch.first_row, dataset.target)

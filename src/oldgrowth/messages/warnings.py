@@ -51,6 +51,16 @@ class EmptyMapWarning(OldgrowthWarning):
     """A map has no predicted pixel."""
 
 
+class LeftOutWarning(OldgrowthWarning):
+    """Pixels are predicted that training left out, by a mask or a nodata value that a scene lacks."""
+
+    def __init__(self, where: str, has: str, trained: str, way: str) -> None:
+        super().__init__(
+            f"{where} has {has}, but the forest was trained with {trained}: pixels like those that were left "
+            f"out then are predicted, although the forest has seen none. {way}."
+        )
+
+
 class DamagedPartWarning(OldgrowthWarning):
     """A file of a checkpoint is damaged; what was in it is done again, and the forest is the same."""
 
@@ -78,13 +88,15 @@ class SpillsToMemoryWarning(UserWarning):
 
 
 class NodataWarning(OldgrowthWarning):
-    """A scene has no nodata tag, but much of it is one value around the edge."""
+    """A scene has no nodata tag, or another one, but much of it is one value around the edge."""
 
-    def __init__(self, where: str, value: float, share: float) -> None:
+    def __init__(self, where: str, value: float, share: float, tag: float | None = None) -> None:
+        has = "no nodata tag" if tag is None else f"the nodata tag {tag:.12g}"
         what = (
-            f"{where} has no nodata tag, but about {share:.0%} of its pixels have the value {value:.12g} in "
+            f"{where} has {has}, but about {share:.0%} of its pixels have the value {value:.12g} in "
             "all bands, also at its corners. If this means that there is no data, give"
         )
-        rest = "; otherwise these pixels are rows like others."
+        instead = "" if tag is None else ", which replaces the tag"
+        rest = f"{instead}; otherwise these pixels are rows like others."
         super().__init__(f"{what} nodata={value:.12g}{rest}")
         self.on_command_line = f"{what} --nodata {value:.12g}{rest}"

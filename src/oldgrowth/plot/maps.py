@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ParameterError
 from ..estimators.fitted import drawable
 from ..messages import text
 from .style import FAINT, INK, LINE, new_axes
@@ -40,6 +41,9 @@ def map(path: str | Path, confidence: str | Path | None = None, ax: Any = None) 
 
     shown = read_small(path, _PIXELS)
     sure = None if confidence is None else read_small(confidence, _PIXELS)
+    if sure is not None and sure.grid != shown.grid:
+        wanted = f"a raster with the grid of the map, {shown.grid}; it has {sure.grid}"
+        raise ParameterError("confidence", str(confidence), wanted)
     height, width = shown.pixels.shape
     tall = float(np.clip(5.6 * height / width, 2.5, 9))
     if sure is None:

@@ -12,7 +12,7 @@ from ..datasets.base import Dataset
 from ..datasets.batches import Batch
 from ..datasets.images import RowImage
 from ..datasets.labels import CodedLabels
-from ..errors import DataError
+from ..errors import DataError, NoTargetError
 from ..system.memory import READING_BYTES
 from .class_codes import LabelCoder
 from .training_rows import Chunk, Place, TrainingRows
@@ -86,9 +86,7 @@ class StreamedRows(TrainingRows):
 
     def _targets(self, batch: Batch) -> npt.NDArray[np.float64]:
         if batch.y is None:
-            raise DataError(
-                "The dataset has no target: name its column, as in open_dataset(source, target='label')."
-            )
+            raise NoTargetError(self._dataset.way_to_target)
         if self.labels is not None:
             return self.labels.code(batch)
         if isinstance(batch.y, CodedLabels) or batch.y.dtype.kind not in "uifb":

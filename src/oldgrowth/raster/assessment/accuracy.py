@@ -172,20 +172,27 @@ def _checked(
     counts: Any, mapped: Sequence[int], classes: Sequence[str]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Counts and numbers of pixels as arrays."""
-    n = np.asarray(counts)
+    n, sizes = _array(counts), _array(mapped)
     if n.ndim != 2 or n.dtype.kind not in "iu" or n.shape[0] > n.shape[1] or n.size == 0 or n.min() < 0:
         wanted = "whole numbers, a row for each class of the map and a column for at least each of these"
         raise ParameterError("counts", counts, wanted)
-    sizes = np.asarray(mapped)
     if sizes.shape != n.shape[:1] or sizes.dtype.kind not in "iu" or sizes.min() < 0 or sizes.sum() == 0:
         raise ParameterError("mapped", mapped, f"numbers of pixels of {n.shape[0]} classes")
-    if len(classes) != n.shape[1]:
+    if not hasattr(classes, "__len__") or len(classes) != n.shape[1]:
         raise ParameterError("classes", classes, f"the names of {n.shape[1]} classes")
     few = np.flatnonzero(n.sum(axis=1) > sizes)
     if len(few):
         wanted = f"at most the pixels of each class; {classes[few[0]]!r} has {sizes[few[0]]:,}"
         raise ParameterError("counts", counts, wanted)
     return n.astype(np.int64), sizes.astype(np.int64)
+
+
+def _array(numbers: Any) -> npt.NDArray[Any]:
+    """An array, of no numbers if the rows differ in length."""
+    try:
+        return np.asarray(numbers)
+    except ValueError:
+        return np.empty(0)
 
 
 class _Sample:

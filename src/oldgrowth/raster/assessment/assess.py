@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +12,8 @@ import numpy.typing as npt
 from ...datasets.files import SourceFile
 from ...errors import (
     MissingColumnError,
-    NoReferenceError,
     NotASampleError,
     OtherMapError,
-    UnknownReferenceError,
 )
 from ...messages.log import warn
 from ...messages.surface import listed
@@ -25,9 +21,8 @@ from ...messages.warnings import SampleWarning
 from ..maps.class_map import ClassMap, open_class_map
 from .accuracy import Accuracy, area_adjusted
 from .point_files import Points, read_points
+from .references import reference_labels, whole
 from .sample import PIXELS, REFERENCE, VALUE
-
-_MOST_NAMED = 5
 
 
 def assess_map(
@@ -42,9 +37,9 @@ def assess_map(
     points : str or path
         The file of `sample_map`, with the true classes entered.
     field : str
-        The field with the true class of each point: its name, or its pixel value on the map. Points without
-        one are left out, with a warning. A class that the map does not have is also warned of; the
-        map never finds it, and its area is estimated, too.
+        The field with the true class of each point: its name, or its pixel value on the map. Blanks around
+        names do not count. Points without a class are left out, with a warning. A class that the map does
+        not have is also warned of; the map never finds it, and its area is estimated, too.
     layer : str, optional
         The layer of a file with several, such as a GeoPackage to which others were added.
 
@@ -53,6 +48,13 @@ def assess_map(
     Accuracy
         Overall, user's and producer's accuracies and areas, weighted by the areas of the classes on the
         map (Olofsson et al. 2014, see `area_adjusted`).
+
+    Notes
+    -----
+    Names of classes can be numbers that are pixel values of other classes: classes -5, 1 and 2 have the pixel
+    values 1, 2 and 3, and False and True have 1 and 2. Labels that could be either are read as the others
+    are: as names if there is a -5, as pixel values if there is a 3. If there are both, the labels are
+    refused. If there is neither, they are read as names, with a warning.
 
     Examples
     --------
@@ -69,7 +71,7 @@ def assess_map(
         raise MissingColumnError(field, file.path, list(drawn.fields), "field")
     values, sizes = _checked(source, file, drawn)
     names = {value: source.label(value) for value in sizes}
-    labels = _reference_labels(file, drawn.fields[field], field, names)
+    labels = reference_labels(file, drawn.fields[field], field, names)
     counts, classes = _counted(values, labels, names)
     _warn_of_single_points(counts, list(sizes.values()), classes)
     return area_adjusted(counts, list(sizes.values()), classes, source.pixel_hectares)
@@ -79,7 +81,7 @@ def _checked(source: ClassMap, file: SourceFile, drawn: Points) -> tuple[list[in
     """The pixel value of each point, and the pixels of each class; refuse points of another map."""
     places = _places(source, file, drawn)
     values, sizes = _looked_up(source, places)
-    were = [_whole(value) for value in drawn.fields[VALUE].tolist()]
+    were = [whole(value) for value in drawn.fields[VALUE].tolist()]
     changed = [i for i, (now, then) in enumerate(zip(values, were, strict=True)) if now != then]
     if changed:
         i = changed[0]
@@ -91,7 +93,7 @@ def _checked(source: ClassMap, file: SourceFile, drawn: Points) -> tuple[list[in
         raise OtherMapError(file.path, source.file.path, what)
     found = [value for value in values if value is not None]
     for value, size in dict(zip(found, drawn.fields[PIXELS].tolist(), strict=True)).items():
-        if _whole(size) != sizes[value]:
+        if whole(size) != sizes[value]:
             what = f"its class {source.label(value)!r} has {sizes[value]:,} pixels, but {PIXELS!r} is {size}"
             raise OtherMapError(file.path, source.file.path, what)
     return found, sizes
@@ -138,53 +140,6 @@ def _looked_up(source: ClassMap, places: npt.NDArray[np.int64]) -> tuple[list[in
             if strip.valid.flat[at]:
                 values[i] = int(strip.values.flat[at])
     return values, source.checked(counts)
-
-
-def _whole(value: Any) -> int | None:
-    """A number of a field, which some formats give as a float; None if it is missing."""
-    return int(value) if isinstance(value, int | float) and value == value and value == int(value) else None
-
-
-def _reference_labels(
-    file: SourceFile, values: npt.NDArray[Any], field: str, names: Mapping[int, str]
-) -> list[str | None]:
-    """The reference label of each point by the name of its class, None if it has none."""
-    known = {str(value): name for value, name in names.items()} | {name: name for name in names.values()}
-    texts = [_text(value) for value in values.tolist()]
-    labels = [None if text is None else known.get(text, text) for text in texts]
-    given = [label for label in labels if label is not None]
-    if not given:
-        raise NoReferenceError(file.path, field, len(labels))
-    strange = Counter(label for label in given if label not in known)
-    if strange.total() == len(given):
-        raise UnknownReferenceError(file.path, field, listed(sorted(strange)), listed(list(names.values())))
-    if len(given) < len(labels):
-        left = len(labels) - len(given)
-        what = f"Points without a reference label in {file.path} are left out: {left:,} of {len(labels):,}."
-        warn(what, SampleWarning, stacklevel=3)
-    if strange:
-        named = "; ".join(
-            f"{label!r} ({points:,}{_nearest(label, list(names.values()))})"
-            for label, points in strange.most_common(_MOST_NAMED)
-        )
-        what = (
-            f"Some reference labels in {file.path} are not classes of the map, which is wrong there: {named}."
-        )
-        warn(what, SampleWarning, stacklevel=3)
-    return labels
-
-
-def _text(value: Any) -> str | None:
-    """A label as text; numbers without a fraction as whole numbers."""
-    if value is None or value != value:
-        return None
-    whole = _whole(value)
-    return (str(value) if whole is None else str(whole)).strip() or None
-
-
-def _nearest(label: str, names: list[str]) -> str:
-    close = get_close_matches(label, names, n=1)
-    return f", similar to {close[0]!r}" if close else ""
 
 
 def _counted(

@@ -15,6 +15,7 @@ import shapely
 from rasterio import warp
 from rasterio.errors import RasterioError
 
+from ...checks import path_of
 from ...datasets.files import SourceFile
 from ...errors import DamagedFileError, DataError, MissingCRSError, NoDataError, ParameterError
 from ...system.atomic_file import new_file
@@ -93,11 +94,13 @@ def _write(
 
 def read_points(path: str | Path, layer: str | None) -> tuple[SourceFile, Points]:
     """Read points with all of their fields."""
+    path_of("points", path)
     files = files_of(path)
     file = files[0]
     try:
         with watched(files):
             layer = layer_of(file.path, layer)
+            types = ogr().read_info(file.path, layer=layer)["dtypes"]
             meta, _, wkb, columns = ogr().raw.read(file.path, layer=layer)
     except ogr().errors.DataSourceError as error:
         raise DamagedFileError(file.path, KIND, error) from error
@@ -110,6 +113,16 @@ def read_points(path: str | Path, layer: str | None) -> tuple[SourceFile, Points
     if len(other):
         kind = "nothing" if geometries[other[0]] is None else f"a {geometries[other[0]].geom_type}"
         raise DataError(f"{file.path} must have points only; its geometry {other[0] + 1:,} is {kind}.")
+    columns = [
+        _bools(values) if kind == "bool" else values for values, kind in zip(columns, types, strict=True)
+    ]
     by_name = dict(zip(meta["fields"].tolist(), columns, strict=True))
     x, y = shapely.get_x(geometries), shapely.get_y(geometries)
     return file, Points(x, y, meta["crs"], by_name)
+
+
+def _bools(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The values of a field of bools, which are floats if some are missing; None is missing."""
+    if values.dtype == bool:
+        return values
+    return np.array([None if value != value else bool(value) for value in values.tolist()], dtype=object)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...checks import path_of
 from ...errors import ParameterError
 from ...system.atomic_file import check_replaceable
 from ..maps.class_map import ClassMap, open_class_map
@@ -77,7 +78,7 @@ def sample_map(
     >>> strata = raster.sample_map("map.tif", 500, "reference.gpkg")  # doctest: +SKIP
     """
     n, least = _whole("n", n, 1), _whole("min_per_class", min_per_class, 0)
-    seed, output = _whole("seed", seed, 0), Path(output)
+    seed, output = _whole("seed", seed, 0), path_of("output", output)
     driver_of(output)
     check_replaceable(output)
     if output.exists() and not overwrite:

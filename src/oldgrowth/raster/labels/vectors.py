@@ -93,7 +93,7 @@ class VectorLabels(WindowedLabels):
         size = self.scenes[0].grid.transform
         return (
             f"{count:,} of its polygons and points are within {self.scenes[0].where}, but none has the "
-            f"centre of a pixel; pixels are of {abs(size.a):g} x {abs(size.e):g}"
+            f"centre of a pixel; pixels are of {abs(size.a):g} x {abs(size.e):g}{self._far_edges()}"
         )
 
     def _elsewhere(self) -> str:
@@ -102,7 +102,19 @@ class VectorLabels(WindowedLabels):
         more = f" and {len(self.scenes) - 3} more scenes" if len(self.scenes) > 3 else ""
         where = "no coordinates" if source.box is None else f"{source.box}, {source.crs}"
         have = counted(source.n_features, "feature")
-        return f"of its {have} ({where}), none with a label is in {scenes}{more}"
+        return f"of its {have} ({where}), none with a label is in {scenes}{more}{self._far_edges()}"
+
+    def _far_edges(self) -> str:
+        """What may be wrong with geometries larger than a scene, in another coordinate reference system."""
+        source, grid = self._source, self.scenes[0].grid
+        box = None if source.crs == grid.crs else Box.of(grid).moved(grid.crs, source.crs)
+        if box is None or source.box is None or not source.box.has(box):
+            return ""
+        around = " ".join(f"{place:.8g}" for place in box.grown(1).corners)
+        return (
+            f". If one of them covers the scene, it is too large to be transformed to {grid.crs}: cut it to "
+            f"the surroundings of the scene, for example with ogr2ogr -clipsrc {around}"
+        )
 
 
 def _extent(scene: Layers, crs: CRS) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from rasterio.windows import Window
 
+from ...checks import path_of
 from ...datasets.files import SourceFile
 from ...errors import MissingCRSError, NoDataError, NotAClassMapError
 from ..reading.grid import Grid
@@ -116,6 +117,7 @@ class ClassMap:
 
 def open_class_map(path: str | Path) -> ClassMap:
     """Open a raster of one band of whole numbers as a map of classes."""
+    path_of("path", path)
     (file, *more) = find_rasters(path)
     if more:
         raise NotAClassMapError(str(path), f"it has {1 + len(more)} rasters")

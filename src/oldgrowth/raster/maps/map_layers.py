@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...checks import one_of
-from ...errors import ParameterError
+from ...errors import ParameterError, TooManyClassesError
 from ...messages.surface import listed
 from ...messages.text import printable
 
@@ -109,18 +109,15 @@ def confidence(means: npt.NDArray[np.float64], kind: str) -> npt.NDArray[np.floa
 def class_layer(classes: npt.NDArray[Any], colors: Mapping[Any, Any] | None) -> ClassLayer:
     """The layer of a classifier's classes.
 
-    Whole numbers up to 65,535 are their own pixel values. Others, and texts, are counted from 1.
+    Whole numbers up to 65,535 are their own pixel values. Others, and texts, are counted from 1. Nodata is a
+    value that no class has.
     """
     own = _own_values(classes)
     values = np.arange(1, len(classes) + 1) if own is None else own
-    nodata = 0 if values.min() > 0 else int(values.max()) + 1 if values.max() >= 255 else 255
-    highest = max(int(values.max()), nodata)
-    if highest > MOST_CLASSES:
-        wanted = (
-            f"one of at most {MOST_CLASSES:,} classes, as pixels have 16 bits and one value is for nodata"
-        )
-        raise ParameterError("forest", f"one of {len(classes):,} classes", wanted)
-    dtype = np.dtype(np.uint8 if highest <= 255 else np.uint16)
+    if len(values) > MOST_CLASSES:
+        raise TooManyClassesError(len(values), MOST_CLASSES)
+    nodata = _free_value(values)
+    dtype = np.dtype(np.uint8 if max(int(values.max()), nodata) <= 255 else np.uint16)
     labels = classes if own is None else own
     named = tuple((int(value), printable(str(label))) for value, label in zip(values, labels, strict=True))
     chosen = _colors(classes, colors or {})
@@ -134,6 +131,16 @@ def class_layer(classes: npt.NDArray[Any], colors: Mapping[Any, Any] | None) -> 
         outputs=len(classes),
         values=values.astype(dtype),
     )
+
+
+def _free_value(values: npt.NDArray[np.int64]) -> int:
+    """A pixel value that no class has: 0, 255 or the one after the last class, or else the highest."""
+    if values.min() > 0:
+        return 0
+    highest = int(values.max())
+    if highest < MOST_CLASSES:
+        return 255 if highest < 255 else highest + 1
+    return int(np.setdiff1d(np.arange(MOST_CLASSES), values)[-1])
 
 
 def _own_values(classes: npt.NDArray[Any]) -> npt.NDArray[np.int64] | None:

@@ -49,18 +49,17 @@ class Outputs:
 
     def check(self, scene: Scene, forest: Any, raw_bytes: int) -> None:
         """Refuse files that are read, that are written twice, or that cannot be written."""
-        read = [file["path"] for file in scene.fingerprint()["files"]]
-        model = getattr(forest.forest_, "path", None)
+        read = _files_read(scene, forest)
         for name, path in self.paths.items():
             for other in self.paths:
                 if other != name and _is_same(path, self.paths[other]):
                     what = f"also the file of the {other} of the map"
                     raise SameFileError(_parameter(name), self.named[name], what)
-            if any(_is_same(path, Path(file)) for file in read):
-                raise SameFileError(_parameter(name), self.named[name], "one of the files of the scene")
-            if model is not None and _is_same(path, Path(model)):
-                raise SameFileError(_parameter(name), self.named[name], "the file of the forest")
+            for file, what in read:
+                if _is_same(path, file):
+                    raise SameFileError(_parameter(name), self.named[name], what)
             _check_directory(self.named[name], path.parent)
+            _check_name(self.named[name], path)
         free = disk_space(self.directory.parent).free + _bytes_in(self.directory)
         if free < raw_bytes:
             raise MapTooLargeError(self.first, raw_bytes, free)
@@ -117,6 +116,16 @@ def _parameter(name: str) -> str:
     return _PARAMETERS.get(name, name)
 
 
+def _files_read(scene: Scene, forest: Any) -> list[tuple[Path, str]]:
+    """The files of a scene, of its labels and of a forest, and what they are."""
+    identity = scene.fingerprint()
+    labels = identity["labels"] or {"files": []}
+    read = [(Path(file["path"]), "one of the files of the scene") for file in identity["files"]]
+    read += [(Path(file["path"]), "one of the files of the scene's labels") for file in labels["files"]]
+    model = getattr(forest.forest_, "path", None)
+    return read if model is None else [*read, (Path(model), "the file of the forest")]
+
+
 def _shortened(name: str) -> str:
     """A name within the limit of file systems, with room for an ending."""
     encoded = os.fsencode(name)
@@ -144,6 +153,17 @@ def _check_directory(path: Path, directory: Path) -> None:
         number = errno.EROFS if os.statvfs(directory).f_flag & os.ST_RDONLY else errno.EACCES
     if number:
         raise UnwritableFileError(path, OSError(number, os.strerror(number)))
+
+
+def _check_name(path: Path, final: Path) -> None:
+    """Refuse a name that is too long for files beside the map, which are removed and written with it."""
+    longest = 255
+    with suppress(OSError, ValueError):
+        longest = os.pathconf(final.parent, "PC_NAME_MAX")
+    size = len(os.fsencode(final.name + SIDECAR))
+    if size > longest:
+        why = f"its name is too long: with {SIDECAR}, it has {size} bytes, and {longest} are allowed"
+        raise UnwritableFileError(path, OSError(errno.ENAMETOOLONG, why))
 
 
 def _bytes_in(directory: Path) -> int:

@@ -27,6 +27,7 @@ from ...system.resource_limits import check_address_space, clear_about_limits
 from ...system.signals import ended_by_signals
 from ..scenes.scene import Scene
 from .cog import LEAST_CACHE, MOST_CACHE, MapFile
+from .left_out import warn_of_scene
 from .map_layers import (
     MapLayer,
     check_colors,
@@ -80,7 +81,8 @@ def write_map(  # noqa: PLR0913 - three files, how they look, and how they are m
     forest : estimator
         A fitted forest, or one that was loaded. Bands are matched by their names.
     scene : Scene
-        One scene, opened by `open_scene` or `scene_like`.
+        One scene, opened by `open_scene` or `scene_like`. A `LeftOutWarning` tells if the forest was trained
+        with a mask, or with a given nodata value, that a scene of `open_scene` does not have.
     path : path
         The map: the class of each pixel, or the value (float32) if the forest is a regression. Classes that
         are whole numbers from 0 to 65,535 are their own pixel values; others are counted from 1. Names of the
@@ -208,6 +210,7 @@ def _check(forest: Any, scene: Any) -> None:
     if len(scene.scenes) != 1:
         raise ParameterError("scene", f"{len(scene.scenes)} scenes", "one scene: write a map for each")
     check_scene(forest, scene)
+    warn_of_scene(forest, scene, stacklevel=4)
 
 
 def _made(

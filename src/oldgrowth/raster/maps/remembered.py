@@ -9,9 +9,11 @@ from typing import Any
 
 from ...datasets.recipe import damaged_entry
 from ...errors import BandError, ParameterError, RememberedSceneError
+from ..reading.fill_values import warn_of_fill
 from ..reading.layers import Layers
-from ..scenes.opening import open_scene
+from ..scenes.opening import SceneOptions, layers_of
 from ..scenes.scene import Scene
+from .left_out import left_out_by
 
 Source = str | Path
 _UNSCALED = (1.0, 0.0)
@@ -94,7 +96,8 @@ def scene_like(
     Notes
     -----
     Bands whose files had a scale or an offset in training are scaled by those of the new files, or by those
-    of training if the new files have none. Bands that had none are not scaled.
+    of training if the new files have none. Bands that had none are not scaled. A scene may be smaller than
+    the patches: pixels outside are missing values.
 
     Examples
     --------
@@ -103,18 +106,20 @@ def scene_like(
     >>> raster.write_map(forest, scene, "map.tif")  # doctest: +SKIP
     """
     recipe = Recipe.of(forest)
-    options: dict[str, Any] = {"patch": recipe.patch, "bands": list(recipe.bands), "extra": recipe.extra}
-    options["mask"] = _mask(recipe, mask)
-    options["nodata"] = recipe.nodata if nodata is None else nodata
+    value, masked = recipe.nodata if nodata is None else nodata, _mask(recipe, mask)
+    options = SceneOptions.checked(list(recipe.bands), value, masked, recipe.extra)
     try:
-        scene = open_scene(source, **options)
+        scenes = layers_of(source, options)
     except BandError as error:
-        missing, found = _lacking(recipe, source, options)
+        missing, found = _lacking(recipe, source, masked)
         if not missing:
             raise
         raise BandError(str(source), missing, found, _USED) from error
-    scaled = [_scaled(layers, recipe.scales) for layers in scene.scenes]
-    return Scene(scaled, recipe.patch)
+    for layers in scenes:
+        warn_of_fill(layers)
+    like = Scene([_scaled(layers, recipe.scales) for layers in scenes], recipe.patch)
+    like.opened_for = left_out_by(forest)
+    return like
 
 
 def check_scene(forest: Any, scene: Scene) -> None:
@@ -144,9 +149,9 @@ def _mask(recipe: Recipe, given: Any) -> Any:
     return str(given), recipe.mask[1]
 
 
-def _lacking(recipe: Recipe, source: Any, options: dict[str, Any]) -> tuple[list[str], tuple[str, ...]]:
+def _lacking(recipe: Recipe, source: Any, mask: Any) -> tuple[list[str], tuple[str, ...]]:
     """The bands of the recipe that a scene lacks, and those that it has."""
-    found = open_scene(source, mask=options["mask"]).layer_names
+    found = layers_of(source, SceneOptions.checked(None, None, mask, None))[0].names
     return [name for name in recipe.bands if name not in found], found
 
 

@@ -13,6 +13,11 @@ from ...errors import BandError, ComplexBandError, DuplicateBandError, GridError
 from .grid import Grid
 from .raster_files import Band, identifier, look_at
 
+# What files of single bands are called: "B2", "b02", "B8A", "band4"; or by what the band shows.
+_NUMBERED = re.compile(r"b(?:and)?\d{1,2}[a-z]?", re.IGNORECASE)
+_COLORS = ("coastal", "blue", "green", "yellow", "red", "rededge", "nir", "swir", "swir1", "swir2", "cirrus",
+           "pan", "thermal", "vv", "vh", "hh", "hv")  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Bands:
@@ -45,7 +50,7 @@ def find_bands(files: Sequence[SourceFile], where: str, in_order: bool) -> Bands
     They are in the order of the files, or sorted by their names: B2 before B10.
     """
     looked = [look_at(file) for file in files]
-    names = _names_of_files([file.path for file in files])
+    names = [_lone_name(files[0].path)] if len(files) == 1 else _names_of_files([file.path for file in files])
     found = [band for bands, name in zip(looked, names, strict=True) for band in _named(bands, name)]
     if len(files) > 1 and not in_order:
         found.sort(key=lambda band: _natural(band.name))
@@ -102,6 +107,20 @@ def _names_of_files(paths: list[str]) -> list[str]:
     common = min(stems, key=len)[:different]
     cut = max(common.rfind(mark) for mark in "_-. ") + 1
     return [identifier(stem[cut:]) for stem in stems]
+
+
+def _lone_name(path: str) -> str:
+    """The name of the only band of the only file: what satellites call it, as in LC08_..._B2.TIF, or B1.
+
+    Dates and places in names of files differ from scene to scene, and do not name a band.
+    """
+    parts = Path(path).stem.split("_")
+    numbered = next((part for part in reversed(parts) if _NUMBERED.fullmatch(part)), None)
+    if numbered is not None:
+        return identifier(numbered)
+    if len(parts) > 1 and parts[-2].lower() == "band" and parts[-1].isdecimal():
+        return identifier(parts[-1])
+    return identifier(parts[-1]) if parts[-1].lower() in _COLORS else "B1"
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:

@@ -36,6 +36,11 @@ class Box:
         low, high = corners.min(axis=0), corners.max(axis=0)
         return Box(float(low[0]), float(low[1]), float(high[0]), float(high[1]))
 
+    def has(self, other: Box) -> bool:
+        """Whether another box is inside."""
+        low = self.left <= other.left and self.bottom <= other.bottom
+        return low and self.right >= other.right and self.top >= other.top
+
     def grown(self, share: float) -> Box:
         """A box that is larger by a share of its size on each side."""
         x, y = share * (self.right - self.left), share * (self.top - self.bottom)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import ExpressionError
+from ...messages.text import counted
 
 Values = npt.NDArray[np.float32]
 
@@ -51,14 +52,19 @@ class Expression:
     names: tuple[str, ...]
 
     def fill(self, out: Values, bands: Mapping[str, Values]) -> None:
-        """Compute the values by line and pixel in float32; what is not finite is missing (NaN)."""
+        """Compute the values by line and pixel in float32.
+
+        What is not finite is missing (NaN), and so is what is made of something undefined on the way.
+        """
         tree = _parse(self.name, self.text)
         lines = max(1, PIXELS_AT_ONCE // max(1, out.shape[1]))
         for first in range(0, len(out), lines):
             part = {name: bands[name][first : first + lines] for name in self.names}
+            undefined = np.zeros((len(out[first : first + lines]), out.shape[1]), dtype=bool)
             with np.errstate(all="ignore"):
-                values = np.asarray(_evaluate(tree, part), dtype=np.float32)
-            out[first : first + lines] = np.where(np.isfinite(values), values, np.float32(np.nan))
+                values = np.asarray(_evaluate(tree, part, undefined), dtype=np.float32)
+            undefined |= ~np.isfinite(values)
+            out[first : first + lines] = np.where(undefined, np.float32(np.nan), values)
 
 
 def parse_expression(name: str, text: Any, bands: Sequence[str]) -> Expression:
@@ -113,6 +119,9 @@ def _operands(name: str, text: str, node: ast.AST) -> list[ast.AST]:
         count, _ = _FUNCTIONS.get(node.func.id, (-1, None))
         if count == len(node.args):
             return list(node.args)
+        if count >= 0:
+            takes = f"{node.func.id} takes {counted(count, 'argument')}, and has {len(node.args)}"
+            raise ExpressionError(name, text, takes)
     part = ast.get_source_segment(text.strip(), node) if hasattr(node, "lineno") else None  # type: ignore[arg-type]
     allowed = f"+, -, *, /, **, parentheses, numbers, bands and {', '.join(_FUNCTIONS)}"
     raise ExpressionError(name, text, f"{part or type(node).__name__} is not allowed; allowed are {allowed}")
@@ -122,14 +131,26 @@ def _is_number(value: float) -> bool:
     return not isinstance(value, bool) and abs(value) < 1e30
 
 
-def _evaluate(node: ast.AST, bands: Mapping[str, Values]) -> Any:
+def _evaluate(node: ast.AST, bands: Mapping[str, Values], undefined: npt.NDArray[np.bool_]) -> Any:
+    """The values of a part, of which those that are undefined are marked: they may become finite again."""
     if isinstance(node, ast.Name):
         return bands[node.id].astype(np.float32, copy=False)
     if isinstance(node, ast.Constant):
         return np.float32(node.value)  # type: ignore[arg-type]
     if isinstance(node, ast.UnaryOp):
-        return _OPERATORS[type(node.op)](_evaluate(node.operand, bands))
+        return _OPERATORS[type(node.op)](_evaluate(node.operand, bands, undefined))
     if isinstance(node, ast.BinOp):
-        return _OPERATORS[type(node.op)](_evaluate(node.left, bands), _evaluate(node.right, bands))
-    assert isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    return _FUNCTIONS[node.func.id][1](*(_evaluate(argument, bands) for argument in node.args))
+        left, right = (_evaluate(side, bands, undefined) for side in (node.left, node.right))
+        if isinstance(node.op, ast.Div):
+            undefined |= right == 0
+        elif isinstance(node.op, ast.Pow):
+            undefined |= (left == 0) & (right < 0)
+        values = _OPERATORS[type(node.op)](left, right)
+    else:
+        assert isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        arguments = [_evaluate(argument, bands, undefined) for argument in node.args]
+        if node.func.id == "log":
+            undefined |= arguments[0] == 0
+        values = _FUNCTIONS[node.func.id][1](*arguments)
+    undefined |= np.isnan(values)
+    return values

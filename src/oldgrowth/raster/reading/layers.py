@@ -206,7 +206,7 @@ class LayerReader:
                 if layers.mask is not None and band is layers.mask.band:
                     valid &= ~layers.mask.rule.masked(raw)
                     continue
-                _check_valid(band, raw, valid)
+                check_valid(band, raw, valid)
                 scaled = raw if layers.are_bytes else _scaled(band, raw)
                 if band.name in places:
                     out[..., places[band.name]] = scaled
@@ -224,7 +224,7 @@ def _on_grid(values: npt.NDArray[Any], ratio: int, first: int, shape: tuple[int,
     return np.repeat(fine, ratio, axis=1)[:, : shape[1]]
 
 
-def _check_valid(band: Band, raw: npt.NDArray[Any], valid: npt.NDArray[np.bool_]) -> None:
+def check_valid(band: Band, raw: npt.NDArray[Any], valid: npt.NDArray[np.bool_]) -> None:
     """Mark pixels that a band has no value for."""
     if raw.dtype.kind == "f":
         valid &= np.isfinite(raw)

@@ -46,6 +46,14 @@ class MaskRule:
         return ~listed if self.kind == "not values" else listed
 
 
+def same_rule(rule: MaskRule, text: str) -> bool:
+    """Whether a text is the same rule, with the numbers in any order."""
+    found = _RULE.fullmatch(text)
+    if found is None:
+        return False
+    return rule.kind == found[1] and set(rule.numbers) == {int(number) for number in found[2].split(",")}
+
+
 def parse_mask(mask: Any) -> tuple[str, MaskRule]:
     """The file or pattern of a mask, and its rule."""
     if not isinstance(mask, Sequence) or isinstance(mask, str) or len(mask) != 2:

@@ -13,6 +13,7 @@ from typing import Any
 from ...datasets.files import SourceFile
 from ...datasets.walking import MAGIC
 from ...errors import BandError, MissingMaskError, NoDataError, ParameterError
+from ...messages.surface import in_words_of
 from ..reading.bands import Bands, are_of_one_scene, find_bands, grid_of, placed
 from ..reading.expression import Expression, parse_expression
 from ..reading.fill_values import warn_of_fill
@@ -54,7 +55,8 @@ def open_scene(
     bands : str or list of str, optional
         Names of bands, or patterns such as "B[2-7]", in the order of the features; by default all. A band is
         named by its description, or else by what distinguishes the name of its file from the others ("B2" of
-        LC08_..._B2.TIF), or by its number ("B1", "B2", ...). Alpha bands are masks.
+        LC08_..._B2.TIF), or by its number ("B1", "B2", ...). The band of a single file of one band is "B1",
+        unless the file is named like a band ("B2", "band4", "red", "nir", "VV"). Alpha bands are masks.
     nodata : float, optional
         The value of pixels without data, instead of the nodata tags of the files.
     mask : (file, rule), optional
@@ -64,7 +66,8 @@ def open_scene(
     extra : dict, optional
         Features computed from bands: names and expressions such as ``"(B5 - B4) / (B5 + B4)"``, with
         ``+ - * / **``, numbers, parentheses and abs, sqrt, log, exp, minimum and maximum. A result that is
-        not a finite number, as after a division by zero, is a missing value.
+        not a finite number is a missing value, and so is any result of a division by zero, of the logarithm
+        of 0 or of the root of a negative number within the expression.
 
     Returns
     -------
@@ -98,19 +101,23 @@ def open_scene(
     >>> raster.open_scene(path, patch=3, bands="B1").n_features
     9
     """
-    options = _Options.checked(bands, nodata, mask, extra)
+    options = SceneOptions.checked(bands, nodata, mask, extra)
     size = _checked_patch(patch)
-    layers = [_opened(one, options) for one in _scenes(source)]
-    first = layers[0]
-    layers = [first, *(_matched(other, first) for other in layers[1:])]
+    layers = layers_of(source, options)
     _check_size(size, layers)
     for one in layers:
         warn_of_fill(one)
     return Scene(layers, size)
 
 
+def layers_of(source: Any, options: SceneOptions) -> list[Layers]:
+    """The layers of each scene, in the order of the first one."""
+    first, *others = (_opened(one, options) for one in _scenes(source))
+    return [first, *(_matched(other, first) for other in others)]
+
+
 @dataclass(frozen=True)
-class _Options:
+class SceneOptions:
     """What all scenes have in common."""
 
     patterns: Sequence[str] | None
@@ -119,11 +126,13 @@ class _Options:
     extra: Mapping[str, str]
 
     @staticmethod
-    def checked(bands: Any, nodata: Any, mask: Any, extra: Any) -> _Options:
+    def checked(bands: Any, nodata: Any, mask: Any, extra: Any) -> SceneOptions:
         patterns = [bands] if isinstance(bands, str) else bands
         is_list = isinstance(patterns, Sequence) and all(isinstance(name, str) for name in patterns)
         if patterns is not None and not (is_list and len(patterns)):
             raise ParameterError("bands", bands, "names of bands, or patterns such as 'B[2-7]'")
+        if patterns is not None and len(set(patterns)) < len(patterns):
+            raise ParameterError("bands", bands, "different names of bands, or patterns: one is given twice")
         is_number = isinstance(nodata, Real) and not isinstance(nodata, bool)
         if nodata is not None and not is_number:
             raise ParameterError("nodata", nodata, "a number")
@@ -135,7 +144,7 @@ class _Options:
             if not isinstance(name, str) or identifier(name) != name:
                 raise ParameterError("extra", name, "names of letters, digits and underscores")
         number = None if nodata is None else float(nodata)
-        return _Options(patterns, number, None if mask is None else parse_mask(mask), dict(extra or {}))
+        return SceneOptions(patterns, number, None if mask is None else parse_mask(mask), dict(extra or {}))
 
 
 def _checked_patch(patch: Any) -> int:
@@ -149,16 +158,16 @@ def _check_size(patch: int, layers: Sequence[Layers]) -> None:
     width, height = (max(getattr(one.grid, side) for one in layers) for side in ("width", "height"))
     if patch // 2 >= min(width, height):
         most = 2 * min(width, height) - 1
-        raise ParameterError(
-            "patch", patch, f"at most {most}: {layers[0].where} has {width} x {height} pixels"
-        )
+        wanted = f"at most {most}: {layers[0].where} has {width} x {height} pixels"
+        hint = " (scene_like opens it for a forest that was trained on such patches)"
+        raise ParameterError("patch", patch, lambda say: in_words_of(say, wanted + hint, wanted))
 
 
 def _scenes(source: Sources) -> list[Any]:
     """The sources of each scene: a list is of several scenes, unless it has the files of the bands of one."""
     if isinstance(source, str | Path):
         return [source]
-    if not isinstance(source, Sequence):
+    if not _is_list(source) or not all(_is_path(one) or _is_paths(one) for one in source):
         raise ParameterError("source", source, "a path, a glob, or a list of them")
     if not source:
         raise NoDataError("The list of scenes", "it is empty")
@@ -168,7 +177,19 @@ def _scenes(source: Sources) -> list[Any]:
     return list(source)
 
 
-def _opened(source: Any, options: _Options) -> Layers:
+def _is_path(source: Any) -> bool:
+    return isinstance(source, str | Path)
+
+
+def _is_list(source: Any) -> bool:
+    return isinstance(source, Sequence) and not isinstance(source, str | bytes | bytearray)
+
+
+def _is_paths(source: Any) -> bool:
+    return _is_list(source) and all(map(_is_path, source))
+
+
+def _opened(source: Any, options: SceneOptions) -> Layers:
     """The layers of one scene."""
     files = find_rasters(source)
     in_order = not isinstance(source, str | Path)
@@ -185,7 +206,7 @@ def _opened(source: Any, options: _Options) -> Layers:
     return _layers(found, mask, options)
 
 
-def _layers(found: Bands, mask: Mask | None, options: _Options) -> Layers:
+def _layers(found: Bands, mask: Mask | None, options: SceneOptions) -> Layers:
     chosen = found.bands if options.patterns is None else found.chosen(options.patterns)
     grid, reference = grid_of(chosen[0]), chosen[0].file.path
     expressions = tuple(_expression(name, text, found) for name, text in options.extra.items())

@@ -83,6 +83,7 @@ class Scene(LabelledPixels):
     """Pixels of one or several rasters as rows; made by `open_scene`."""
 
     kind = "Raster"
+    way_to_target = "give labels to the scene with scene.with_labels(labels)"
     weight = None
     n_rows = None
 
@@ -92,6 +93,7 @@ class Scene(LabelledPixels):
         self.feature_names = patch_names(self.layer_names, patch)
         self.n_features = len(self.feature_names)
         self.nbytes = None
+        self.opened_for: tuple[Any, Any] | None = None  # mask and nodata of the forest it was opened for
         self._columns: npt.NDArray[np.intp] | None = None
         self._range: tuple[int, int] | None = None  # of the strips of all scenes, in a partition
         self._image: SceneImage | None = None  # filled as strips are read

@@ -33,6 +33,7 @@ class ArrayBand:
     nodata: float | None
     scale: float
     offset: float
+    replaced: float | None = None  # a value that was replaced by NaN when the data was read
 
     def named(self, name: str, where: str, nodata: float | None = None) -> Band:
         """As a band of a scene, with this nodata value or its own."""
@@ -101,7 +102,8 @@ def _of_array(data: Any) -> ArrayBands:
             names = [str(known[at])] if 0 <= at < len(known) and known[at] else []
             names.append(f"B{number}")
         scale, offset = (_of_band(data.attrs, *pair, at) for pair in _SCALING)
-        bands.append(ArrayBand(_spelt(names), variable, place, data.dtype, _nodata(data), scale, offset))
+        nodata, replaced = _nodata(data)
+        bands.append(ArrayBand(_spelt(names), variable, place, data.dtype, nodata, scale, offset, replaced))
     return ArrayBands(where, tuple(bands), y, x, tuple(dim for dim in data.dims if dim != others[0]))
 
 
@@ -130,7 +132,8 @@ def _single(data: Any, name: str, variable: Any) -> ArrayBand:
     counted = re.fullmatch(r"band_(\d+)", name)
     names = [name, *([said] if isinstance(said, str) else []), *([f"B{counted[1]}"] if counted else [])]
     scale, offset = (_of_band(data.attrs, *pair, 0) for pair in _SCALING)
-    return ArrayBand(_spelt(names), variable, None, data.dtype, _nodata(data), scale, offset)
+    nodata, replaced = _nodata(data)
+    return ArrayBand(_spelt(names), variable, None, data.dtype, nodata, scale, offset, replaced)
 
 
 def _spelt(names: Sequence[str]) -> tuple[str, ...]:
@@ -149,9 +152,11 @@ def _of_band(attributes: Mapping[str, Any], one: str, each: str, default: float,
     return float(attributes.get(one, default))
 
 
-def _nodata(data: Any) -> float | None:
-    value = data.rio.nodata
-    return None if value is None else float(value)
+def _nodata(data: Any) -> tuple[float | None, float | None]:
+    """The nodata value, and the one that rioxarray has replaced by it."""
+    values = (data.rio.nodata, data.rio.encoded_nodata)
+    nodata, replaced = (None if value is None else float(value) for value in values)
+    return nodata, replaced
 
 
 def _spatial(data: Any, where: str) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from ...errors import DataError, MissingExtraError, ParameterError
 from ...estimators.shared_model import SharedModel, shared
 from ...messages.text import counted
 from ...planning.planner import jobs_of
+from ..maps.left_out import warn_of_no_mask, warn_of_nodata
 from ..maps.map_layers import (
     CONFIDENCES,
     MapLayer,
@@ -28,6 +29,7 @@ from ..maps.map_layers import (
 from ..reading.expression import parse_expression
 from ..reading.layers import Layers, Mask
 from ..reading.masks import MaskRule, parse_mask
+from ..reading.raster_files import Band
 from ..reading.recipe import check_recipe
 from .array_scene import Halo, Prediction
 from .xarray_bands import NO_GRID, ArrayBand, ArrayBands, bands_of
@@ -41,7 +43,7 @@ def predict_xarray(
     *,
     output: str | None = None,
     nodata: float | None = None,
-    mask: str | tuple[str, str] | None = None,
+    mask: str | tuple[str, str] | bool | None = None,
 ) -> Any:
     """Predict the pixels of a DataArray or Dataset of xarray.
 
@@ -69,10 +71,12 @@ def predict_xarray(
         or "share". Regressions only have their values.
     nodata : float, optional
         Value of pixels that are not valid, instead of that of the data. If the data has none, it is the value
-        that the scene of the training was opened with, if any.
-    mask : str or (str, str), optional
+        that the scene of the training was opened with, if any; if it has another one, there is a
+        `LeftOutWarning`.
+    mask : str, (str, str) or False, optional
         The band that masks pixels, by the rule that the forest was trained with, or a band and a rule as in
-        `open_scene`, such as ("QA_PIXEL", "bits 1,3,4").
+        `open_scene`, such as ("QA_PIXEL", "bits 1,3,4"). By default there is no mask, with a
+        `LeftOutWarning` if the forest was trained with one; with False, there is no warning.
 
     Returns
     -------
@@ -91,7 +95,11 @@ def predict_xarray(
     forest = _estimator(forest)
     layer = _layer(forest, output)
     found = bands_of(data)
+    if mask is None:
+        warn_of_no_mask(forest, found.where, stacklevel=2)
     bands, prediction = _matched(forest, found, layer, nodata, mask)
+    if nodata is None:
+        warn_of_nodata(forest, found.where, _as_read(bands, prediction.layers), stacklevel=2)
     sources = _sources(bands, flipped=_is_flipped(forest, data, found))
     if any(_is_lazy(array) for array in sources.arrays):
         pixels = _lazy(sources, prediction, shared(forest))
@@ -160,7 +168,7 @@ def _matched(
         value = nodata if nodata is not None or band.nodata is not None else recipe.get("nodata")
         made[name] = band.named(name, found.where, value)
     masked = None
-    if mask is not None:
+    if mask is not None and mask is not False:
         name, rule = _mask(mask, recipe.get("mask"))
         bands[f"mask {name}"] = band = found.find(name)
         rule.check_type(band.dtype, found.where)
@@ -175,6 +183,12 @@ def _matched(
     return bands, Prediction(
         layers, recipe["patch"], features, layer, hard_votes(forest), forest.memory_limit
     )
+
+
+def _as_read(found: Mapping[str, ArrayBand], layers: Layers) -> list[Band]:
+    """The bands with the nodata values that their files had, where these were replaced by NaN."""
+    bands = ((band, found[band.name].replaced) for band in (*layers.bands, *layers.used))
+    return [band if value is None else replace(band, nodata=value) for band, value in bands]
 
 
 def _unmade(forest: Any, found: ArrayBands, features: Sequence[str] | None) -> Sequence[str]:
