@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,18 @@ class Wanted:
     kind: str
     task: str
     parameters: dict[str, Any]
+    scheduler: str | None = None  # of a Dask cluster, if it is fitted there
+
+    @contextmanager
+    def estimator(self, task: str, parameters: dict[str, Any]) -> Iterator[Any]:
+        """The estimator, with these parameters, and its connection to a cluster if it has one."""
+        if self.scheduler is None:
+            yield estimator_class(self.kind, task)(**parameters)
+            return
+        from ..dask.connection import connected, on_cluster
+
+        with connected(self.scheduler) as client:
+            yield on_cluster(estimator_class(self.kind, task))(**parameters, client=client)
 
 
 def run_fit(
@@ -57,10 +71,18 @@ def run_fit(
     check_known(wanted.kind, target.task, parameters)
     if isinstance(parameters.get("class_weight"), dict):
         parameters["class_weight"] = _labelled(parameters["class_weight"], target.holds)
-    model = estimator_class(wanted.kind, target.task)(**parameters)
+    with wanted.estimator(target.task, parameters) as model:
+        _fit(model, data, target, wanted, console if not as_json else None)
+    model.set_params(verbose=0).save(output)  # a loaded forest is not verbose
+    if model.checkpoint_dir is not None:
+        _clear(Path(model.checkpoint_dir).expanduser())
+    _show(model, data, target, output, as_json, console)
+
+
+def _fit(model: Any, data: Dataset, target: Target, wanted: Wanted, console: Console | None) -> None:
     if wanted.task == "auto" and target.holds == "whole numbers":
         warn(_taken_for_classes(data), TaskWarning, stacklevel=2)
-    if not as_json:
+    if console is not None:
         chosen = "chosen automatically" if wanted.task == "auto" else "as requested"
         console.print(
             f"The target {data.target} holds {target.holds}: {target.task} ({chosen}).\n"
@@ -68,10 +90,6 @@ def run_fit(
         )
     model._keep_checkpoint = True  # until the forest is saved: that may fail
     model.fit(data)
-    model.set_params(verbose=0).save(output)  # a loaded forest is not verbose
-    if model.checkpoint_dir is not None:
-        _clear(Path(model.checkpoint_dir).expanduser())
-    _show(model, data, target, output, as_json, console)
 
 
 def _clear(checkpoint: Path) -> None:

@@ -103,6 +103,9 @@ def _console(quiet: bool = False, stderr: bool = False) -> Console:
               help="subsets is the baseline: each tree sees only a random subset of the rows.")  # fmt: skip
 @click.option("--task", type=click.Choice(["auto", *TASKS]), default="auto", show_default=True,
               help="auto: regression if the target holds numbers that are not whole.")  # fmt: skip
+@click.option("--scheduler", metavar="ADDRESS",
+              help="Fit on the workers of the Dask cluster with this scheduler, such as tcp://host:8786. They "
+              "must be able to read SOURCE.")  # fmt: skip
 @scene_options(*TRAINING)
 @source_options
 @QUIET
@@ -112,7 +115,7 @@ def _console(quiet: bool = False, stderr: bool = False) -> Console:
 def fit(  # noqa: PLR0913 - click gives each option as a parameter
     context: click.Context, /, sources: tuple[str, ...], reading: dict[str, Any], scene: dict[str, Any],
     target: str, output: Path, features: tuple[str, ...] | None, drop: tuple[str, ...] | None,
-    weight: str | None, kind: str, task: str, quiet: bool, as_json: bool, **_: Any,
+    weight: str | None, kind: str, task: str, scheduler: str | None, quiet: bool, as_json: bool, **_: Any,
 ) -> None:  # fmt: skip
     """Train a forest on all rows of SOURCE and save it.
 
@@ -139,7 +142,8 @@ def fit(  # noqa: PLR0913 - click gives each option as a parameter
         raise click.UsageError("--checkpoint-dir cannot be used with standard input, which is read once.")
     try:
         with source_of(sources, reading, scene, parameters.get("spill_dir")) as source:
-            run_fit(source, columns, output, Wanted(kind, task, parameters), as_json, _console(quiet))
+            wanted = Wanted(kind, task, parameters, scheduler)
+            run_fit(source, columns, output, wanted, as_json, _console(quiet))
     except ParameterError as error:
         raise click.UsageError(in_options(error.on_command_line), context) from error
 
