@@ -104,7 +104,7 @@ def _console(quiet: bool = False, stderr: bool = False) -> Console:
 @click.option("--task", type=click.Choice(["auto", *TASKS]), default="auto", show_default=True,
               help="auto: regression if the target holds numbers that are not whole.")  # fmt: skip
 @click.option("--scheduler", metavar="ADDRESS",
-              help="Fit on the workers of the Dask cluster with this scheduler, such as tcp://host:8786. They "
+              help="Fit on the workers of a Dask cluster, with this scheduler, such as tcp://host:8786. They "
               "must be able to read SOURCE.")  # fmt: skip
 @scene_options(*TRAINING)
 @source_options
