@@ -9,7 +9,7 @@ BUILD := -Cbuild-dir='build/{wheel_tag}'
 CPP := $(shell find cpp -name '*.cpp' -o -name '*.hpp')
 SOURCES := $(shell find cpp src -type f -not -name '*.pyc') CMakeLists.txt pyproject.toml
 
-.PHONY: demo test test-all test-cpp test-python test-slow test-asan fuzz torture torture-memory bench bench-scale bench-raster sweep experiments experiments-quick lint format clean
+.PHONY: demo test test-all test-cpp test-python test-slow test-asan fuzz torture torture-memory torture-cluster bench bench-scale bench-raster sweep experiments experiments-quick lint format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/oldgrowth demo
@@ -25,7 +25,7 @@ test-cpp: $(VENV)/.installed-dev
 	$(BIN)/ctest --test-dir build/cpp --output-on-failure
 
 test-python: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest --numprocesses auto -m "not slow"
+	$(BIN)/python -m pytest --numprocesses auto -m "not slow and not torture"
 
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest --numprocesses auto -m slow
@@ -55,6 +55,9 @@ torture: $(VENV)/.installed-dev
 torture-memory: $(VENV)/.installed-dev
 	$(BIN)/python tests/torture/memory_grid.py --named all --cases 100
 	$(BIN)/python tests/torture/memory_predictions.py
+
+torture-cluster: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest --numprocesses auto -m torture tests/dask
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/compare.py $(if $(DATA),--data $(DATA))

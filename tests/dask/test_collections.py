@@ -19,6 +19,7 @@ from oldgrowth.cluster import driver
 from oldgrowth.errors import ColumnTypeError, DataError
 
 FEATURES = list("abcde")
+TORTURE = pytest.mark.torture
 SIZES = {"n_estimators": 6, "bucket_size": 400, "top_sample": 500, "random_state": 3}
 
 
@@ -55,7 +56,10 @@ def lazy_table() -> Any:
 
 
 @pytest.mark.filterwarnings("ignore:.*seen by every tree")
-@pytest.mark.parametrize("name", ["gini", "entropy, weights", "regression"])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param("gini", marks=TORTURE), "entropy, weights", pytest.param("regression", marks=TORTURE)],
+)
 def test_a_dask_dataframe(client: Client, tmp_path: Path, name: str) -> None:
     spill = tmp_path / "spill"
     found = fitted(name, columns_of(name, lazy_table()), client=client, spill_dir=spill)
@@ -64,6 +68,7 @@ def test_a_dask_dataframe(client: Client, tmp_path: Path, name: str) -> None:
     assert list(spill.iterdir()) == []
 
 
+@pytest.mark.torture
 @pytest.mark.filterwarnings("ignore:.*seen by every tree")
 def test_columns_are_named(client: Client) -> None:
     rows = lazy_table()[[*FEATURES, "label", "weight"]], "label", "weight"
@@ -71,7 +76,7 @@ def test_columns_are_named(client: Client) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*seen by every tree")
-@pytest.mark.parametrize("name", ["oob", "extra trees, values"])
+@pytest.mark.parametrize("name", [pytest.param("oob", marks=TORTURE), "extra trees, values"])
 def test_a_dask_array(client: Client, name: str) -> None:
     x, y, weights = (None if a is None else a.to_numpy() for a in columns_of(name, table()))
     lazy_x = da.from_array(x, chunks=((0, 1000, 1, 2999, 2000), -1))
@@ -81,7 +86,7 @@ def test_a_dask_array(client: Client, name: str) -> None:
     assert not hasattr(found, "feature_names_in_")
 
 
-@pytest.mark.slow
+@pytest.mark.torture
 @pytest.mark.parametrize("stage", ["sample", "top trees", "distribute", "grow"])
 def test_rows_of_a_killed_worker_are_computed_again(tmp_path: Path, stage: str) -> None:
     with cluster_of(3) as client:

@@ -27,10 +27,19 @@ def _small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "RANGE_BYTES", 20_000)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*seen by every tree")
-@pytest.mark.parametrize("files_are_lost", [False, True])
-@pytest.mark.parametrize("stage", ["sample", "top trees", "distribute", "grow"])
+@pytest.mark.parametrize(
+    ("stage", "files_are_lost"),
+    [
+        pytest.param("grow", False, marks=pytest.mark.slow),
+        pytest.param("grow", True, marks=pytest.mark.torture),
+        *(
+            pytest.param(stage, lost, marks=pytest.mark.torture)
+            for stage in ("sample", "top trees", "distribute")
+            for lost in (False, True)
+        ),
+    ],
+)
 def test_a_killed_worker_does_not_show(tmp_path: Path, stage: str, files_are_lost: bool) -> None:
     files, spill = parquet(tmp_path / "rows", table()), tmp_path / "spill"
     one = CASE.fitted(files, store="disk", n_jobs=1)
@@ -50,7 +59,7 @@ def test_a_killed_worker_does_not_show(tmp_path: Path, stage: str, files_are_los
     assert list(spill.iterdir()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.torture
 @pytest.mark.filterwarnings("ignore:.*seen by every tree")
 def test_two_kills_one_of_them_while_rows_are_made_again(tmp_path: Path) -> None:
     files = parquet(tmp_path / "rows", table())
@@ -66,7 +75,7 @@ def test_two_kills_one_of_them_while_rows_are_made_again(tmp_path: Path) -> None
     same(found, one)
 
 
-@pytest.mark.slow
+@pytest.mark.torture
 @pytest.mark.filterwarnings("ignore:.*seen by every tree")
 def test_a_paused_worker_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OnCluster, "_patience", 5.0)
@@ -82,7 +91,7 @@ def test_a_paused_worker_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyP
     same(found, one)
 
 
-@pytest.mark.slow
+@pytest.mark.torture
 def test_a_cluster_without_workers_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OnCluster, "_patience", 2.0)
     files = parquet(tmp_path / "rows", table())
@@ -92,7 +101,7 @@ def test_a_cluster_without_workers_is_an_error(tmp_path: Path, monkeypatch: pyte
             CASE.fitted(files, callback=callback, client=client, spill_dir=tmp_path / "spill")
 
 
-@pytest.mark.slow
+@pytest.mark.torture
 @pytest.mark.filterwarnings("ignore:.*seen by every tree")
 def test_workers_may_join_late(tmp_path: Path) -> None:
     files = parquet(tmp_path / "rows", table())

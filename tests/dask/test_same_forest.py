@@ -12,7 +12,7 @@ from distributed import Client
 
 from oldgrowth.cluster import driver
 
-SLOW = pytest.mark.slow
+TORTURE = pytest.mark.torture
 SHORT = ("balanced_subsample", "extra trees, values", "split again")
 
 
@@ -23,9 +23,9 @@ def client() -> Iterator[Client]:
 
 
 @pytest.mark.filterwarnings("ignore:.*seen by every tree")
-@pytest.mark.parametrize("source", ["parquet", pytest.param("csv", marks=SLOW)])
+@pytest.mark.parametrize("source", ["parquet", pytest.param("csv", marks=TORTURE)])
 @pytest.mark.parametrize(
-    "name", [name if name in SHORT else pytest.param(name, marks=SLOW) for name in CASES]
+    "name", [name if name in SHORT else pytest.param(name, marks=TORTURE) for name in CASES]
 )
 def test_the_forest_is_that_of_one_machine(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, source: str
