@@ -9,7 +9,7 @@ BUILD := -Cbuild-dir='build/{wheel_tag}'
 CPP := $(shell find cpp -name '*.cpp' -o -name '*.hpp')
 SOURCES := $(shell find cpp src -type f -not -name '*.pyc') CMakeLists.txt pyproject.toml
 
-.PHONY: demo test test-all test-cpp test-python test-slow test-asan fuzz torture torture-memory torture-cluster bench bench-scale bench-raster sweep experiments experiments-quick lint format clean
+.PHONY: demo test test-all test-cpp test-python test-slow test-asan fuzz torture torture-memory torture-cluster bench bench-scale bench-raster bench-cluster sweep experiments experiments-quick lint format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/oldgrowth demo
@@ -68,6 +68,9 @@ bench-scale: $(VENV)/.installed-bench
 
 bench-raster: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/scenes.py $(RASTERS)
+
+bench-cluster: $(VENV)/.installed-bench
+	$(BIN)/python benchmarks/cluster.py $(CLUSTER)
 
 sweep: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/sweep.py $(if $(DATA),--data $(DATA))
