@@ -5,11 +5,11 @@ import pickle
 import subprocess
 import sys
 
+import dask
 import numpy as np
 import pytest
 from xarray_world import World
 
-import dask
 import oldgrowth
 from oldgrowth import RandomForestClassifier, raster
 from oldgrowth.errors import SharedModelError

@@ -145,7 +145,6 @@ class ClusterFit:
             sampled.rows.labels,
             self.rows.classification,
             self.dataset,
-            sampled.checksum,
         )
 
     def _top_trees(self, prepared: Prepared, shared: Any) -> list[TopTree]:
@@ -203,6 +202,7 @@ class ClusterFit:
             with recorder.stage("grow", grown) as progress:
                 rows.grow(RANGE_BYTES, partial(_store, sinks, progress))
             sizes += [rows.sizes(i) for i in numbered_tops]
+            recorder.report.moved += rows.moved()
             rows.drop()
         return split, sizes
 

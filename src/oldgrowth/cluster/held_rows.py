@@ -227,6 +227,10 @@ class HeldRows:
         split = self._split_runs[top]
         return *runs, *(split[name] for name in split if np.isin(owners, self._owners_of[name]).any())
 
+    def moved(self) -> int:
+        """Bytes of rows that workers got from each other since this was last asked."""
+        return sum(self._fleet.everywhere(work.take_received).values())
+
     def drop(self) -> None:
         """Free the disks of the workers."""
         self._fleet.everywhere(work.drop_runs)

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,8 +39,7 @@ class Node:
     runs: dict[str, DiskStore] = field(default_factory=dict)
     candidates: dict[str, CandidateRows] = field(default_factory=dict)
     values: dict[int, Any] = field(default_factory=dict)  # that are shared by all jobs
-    sent: int = 0  # bytes that other workers were given
-    received: int = 0
+    received: int = 0  # bytes of rows from other workers
     _open: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
@@ -68,10 +66,6 @@ class Node:
         for argument in arguments:
             yield self.values[argument.number] if isinstance(argument, Shared) else argument
 
-    @property
-    def directory(self) -> Path:
-        return self.workspace.get().path
-
     def answer(self, what: str, arguments: dict[str, Any]) -> Any:
         """What another worker has asked for."""
         answers: dict[str, Callable[..., Any]] = {"blocks": self._blocks, "candidates": self._candidates}
@@ -88,7 +82,6 @@ class Node:
             left -= blocks.data.nbytes
             if start < 0:
                 run, start = run + 1, 0
-        self.sent += most_bytes - left
         return found, run, start
 
     def _candidates(self, run: str, plan: Plan, top: int, n_rows: int) -> CandidateRows:

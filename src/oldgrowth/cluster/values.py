@@ -94,7 +94,6 @@ class Known:
     labels: LabelCoder | None
     classification: bool
     schema: Dataset  # of all rows: what their features are
-    checksum: int
 
     def with_jobs(self, n_jobs: int) -> Known:
         return replace(self, plan=replace(self.plan, n_jobs=n_jobs))

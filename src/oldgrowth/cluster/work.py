@@ -211,6 +211,12 @@ def drawn_classes(
         return {bucket: future.result() for bucket, future in running.items()}
 
 
+def take_received(node: Node) -> int:
+    """Bytes of rows from other workers since this was last asked."""
+    received, node.received = node.received, 0
+    return received
+
+
 def drop_runs(node: Node) -> None:
     """Free the disk of all rows."""
     for run in node.runs.values():

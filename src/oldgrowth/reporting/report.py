@@ -62,6 +62,7 @@ class FitReport:
     rounds: int = 1  # in which top trees had their buckets on disk
     memory_limit: int = 0
     peak_memory: int = 0
+    moved: int = 0  # bytes of rows between the workers of a cluster
 
     @property
     def seconds(self) -> float:
@@ -114,7 +115,8 @@ class FitReport:
             lines.append(f"{counted(self.buckets_split, 'bucket')} split again because they were too large")
         place = "in memory" if self.store == "memory" else "on disk"
         rounds = f", in {self.rounds} rounds" if self.rounds > 1 else ""
-        lines.append(f"kept {place}{rounds}: {self.store_reason}")
+        moved = f", {human_bytes(self.moved)} moved between workers" if self.moved else ""
+        lines.append(f"kept {place}{rounds}: {self.store_reason}{moved}")
         lines.append(
             f"peak memory of the process {human_bytes(self.peak_memory)}, "
             f"limit {human_bytes(self.memory_limit)}"

@@ -1,0 +1,31 @@
+"""Rows travel once for each top tree, from the workers that have them to the one that grows their bucket."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from clusters import cluster_of
+
+import oldgrowth
+import oldgrowth.dask
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("workers", [2, 4])
+def test_bytes_between_workers(tmp_path: Path, workers: int) -> None:
+    rng = np.random.default_rng(0)
+    rows, features, tops = 200_000, 40, 3
+    frame = pd.DataFrame(rng.integers(0, 200, (rows, features)).astype(np.uint8)).add_prefix("f")
+    frame["y"] = (frame["f0"] > frame["f1"]).astype(int)
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=5000)
+    data = oldgrowth.open_dataset(tmp_path / "rows.parquet", target="y")
+    sizes = {"n_estimators": tops, "trees_per_top": 1, "bucket_size": 50_000, "max_depth": 3}
+    with cluster_of(workers) as client:
+        forest = oldgrowth.dask.RandomForestClassifier(**sizes, random_state=0, client=client).fit(data)
+    row = features + 1 + 8  # values, class, key
+    expected = tops * row * rows * (1 - 1 / workers)
+    assert forest.fit_report_.moved == pytest.approx(expected, rel=0.05)
+    assert "moved between workers" in str(forest.fit_report_)
