@@ -6,9 +6,12 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from distributed import Client, LocalCluster
+
+from oldgrowth.cluster.node import NODES
 
 
 @contextmanager
@@ -24,6 +27,16 @@ def cluster_of(workers: int, **options: Any) -> Iterator[Client]:
 def process_of(client: Client, number: int = 0) -> int:
     """The process of a worker."""
     return list(client.cluster.workers.values())[number].pid
+
+
+def folder_of(client: Client, number: int = 0) -> Path | None:
+    """Where a worker has its files of a fit."""
+    worker = list(client.cluster.workers.values())[number].worker_address
+    return client.run(_folder, workers=[worker])[worker]
+
+
+def _folder() -> Path | None:
+    return next((node.workspace.get().path for node in NODES._nodes.values()), None)
 
 
 def once_in(stage: str, share: float, action: Callable[[], None]) -> Callable[[Any], None]:
