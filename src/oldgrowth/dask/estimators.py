@@ -106,12 +106,7 @@ class OnCluster(ForestBase):
                 fitted = fit.run(scorer)
         finally:
             fleet.close()
-        self.forest_ = fitted.forest
-        self.fit_report_ = fitted.report
-        self._importances = fitted.importances
-        if fitted.oob is not None:
-            self.oob_score_ = fitted.oob.score
-        return fitted
+        return self._kept(fitted)
 
     def _client(self) -> Client:
         if self.client is not None:

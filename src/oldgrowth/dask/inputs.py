@@ -15,6 +15,7 @@ from ..cluster.values import Roles
 from ..cluster.work import TARGET, WEIGHT, as_table
 from ..datasets import Dataset, open_dataset
 from ..errors import DataError
+from .lazy import check_chunks
 
 
 def given_rows(X: Any, y: Any, sample_weight: Any, client: Client) -> tuple[Dataset, GivenRows]:
@@ -39,11 +40,7 @@ def _frame(X: Any, y: Any, sample_weight: Any, client: Client) -> tuple[Dataset,
 
 
 def _arrays(X: Any, y: Any, sample_weight: Any, client: Client) -> tuple[Dataset, GivenRows]:
-    if X.ndim != 2 or len(X.chunks[1]) != 1:
-        raise DataError(
-            f"X has {X.ndim} dimensions and {len(X.chunks[-1])} chunks of columns: a row must be in one "
-            "chunk. Rechunk it, as in X.rechunk({1: -1})."
-        )
+    check_chunks(X)
     columns = [array.rechunk((X.chunks[0],)) for array in (y, sample_weight) if array is not None]
     together = delayed(_together)
     blocks = [X.to_delayed().ravel(), *(column.to_delayed().ravel() for column in columns)]

@@ -25,6 +25,15 @@ def is_lazy(X: Any) -> bool:
     return hasattr(X, "__dask_graph__") and (hasattr(X, "map_partitions") or hasattr(X, "map_blocks"))
 
 
+def check_chunks(X: Any) -> None:
+    """Refuse a dask Array whose rows are cut by chunks."""
+    if X.ndim != 2 or len(X.chunks[1]) != 1:
+        raise DataError(
+            f"X has {X.ndim} dimensions and {len(X.chunks[-1])} chunks of columns: a row must be in one "
+            "chunk. Rechunk it, as in X.rechunk({1: -1})."
+        )
+
+
 def predicted(estimator: Any, method: str, X: Any) -> Any:
     """The result of a method of a fitted forest for the rows of X, when it is computed."""
     model = shared(estimator)
@@ -35,11 +44,7 @@ def predicted(estimator: Any, method: str, X: Any) -> Any:
     if hasattr(X, "map_partitions"):
         meta = _as_frame(np.empty((0, len(columns)) if columns is not None else 0, dtype), X._meta, columns)
         return X.map_partitions(_of_frame, model, method, columns, settings, meta=meta)
-    if X.ndim != 2 or len(X.chunks[1]) != 1:
-        raise DataError(
-            f"X has {X.ndim} dimensions and {len(X.chunks[-1])} chunks of columns: a row must be in one "
-            "chunk. Rechunk it, as in X.rechunk({1: -1})."
-        )
+    check_chunks(X)
     if columns is None:
         return X.map_blocks(_of_rows, model, method, settings, drop_axis=1, dtype=dtype)
     chunks = (X.chunks[0], (len(columns),))

@@ -285,7 +285,10 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
         observers = Observers(params["verbose"], callback)
         limits = limits_of(params)
         rows.read_within(limits.memory - limits.resident)
-        fitted = fit_forest(rows, planner, limits, observers, scorer, self._keep_checkpoint)
+        return self._kept(fit_forest(rows, planner, limits, observers, scorer, self._keep_checkpoint))
+
+    def _kept(self, fitted: Fitted) -> Fitted:
+        """Keep the forest, its report, its importances and its out-of-bag score."""
         self.forest_ = fitted.forest
         self.fit_report_ = fitted.report
         self._importances = fitted.importances
