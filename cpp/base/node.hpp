@@ -6,7 +6,8 @@
 // The left child follows its parent; the right child is `right offset` nodes away. The number of feature
 // bits depends on the number of features; the offset gets the rest of the 31 bits. The payload of a leaf is
 // a bucket (top tree), a class or a row of the distribution table (classification), or a double without its
-// lowest bit (regression).
+// lowest bit (regression). In a forest with categorical features, a set of levels takes the place of the
+// threshold where a node splits one of them: see level_set.hpp.
 #pragma once
 
 #include <bit>
@@ -31,7 +32,11 @@ struct NodeFormat {
   constexpr std::uint32_t right_shift() const { return 33 + feature_bits; }
 
   constexpr Node inner(float threshold, std::uint32_t feature, bool missing_left) const {
-    return static_cast<Node>(std::bit_cast<std::uint32_t>(threshold)) | (static_cast<Node>(feature) << 32) |
+    return inner(std::bit_cast<std::uint32_t>(threshold), feature, missing_left);
+  }
+  // `low` has the bits of a threshold, or stands for a set of levels: see level_set.hpp.
+  constexpr Node inner(std::uint32_t low, std::uint32_t feature, bool missing_left) const {
+    return static_cast<Node>(low) | (static_cast<Node>(feature) << 32) |
            (static_cast<Node>(missing_left) << missing_shift());
   }
   constexpr Node with_right(Node node, std::uint64_t offset) const { return node | (offset << right_shift()); }

@@ -10,7 +10,7 @@ namespace oldgrowth {
 namespace {
 
 template <class Code>
-Node walk(const Block<Code>& block, const Node* nodes, std::size_t i) {
+Node walk(const Block<Code>& block, const Node* nodes, std::size_t i, const Categories& categories) {
   const NodeFormat format(static_cast<std::uint32_t>(block.features));
   const auto code_of = [&](std::uint32_t f) {
     return kHasRows<Code> ? block.row(i)[f] : block.columns[f * block.rows + i];
@@ -19,7 +19,10 @@ Node walk(const Block<Code>& block, const Node* nodes, std::size_t i) {
   for (Node node = nodes[0]; !is_leaf(node); node = nodes[at]) {
     const std::uint32_t f = format.feature(node);
     const Code code = code_of(f);
-    const bool left = code == kMissing<Code> ? format.missing_left(node) : block.values[f][code] <= threshold(node);
+    const bool left = code == kMissing<Code> ? format.missing_left(node)
+                      : categories.has(f)
+                          ? goes_left(categories, f, node, format.missing_left(node), block.values[f][code])
+                          : block.values[f][code] <= threshold(node);
     at += left ? 1 : format.right(node);
   }
   return nodes[at];
@@ -75,8 +78,9 @@ Bucket make_bucket(const RowCodec& codec, const RowSource& source, const RowInde
   return bucket;
 }
 
-Node leaf_of(const Bucket& bucket, const Node* nodes, std::size_t i) {
-  return bucket.rows <= kMissing<std::uint16_t> ? walk(bucket.narrow, nodes, i) : walk(bucket.wide, nodes, i);
+Node leaf_of(const Bucket& bucket, const Node* nodes, std::size_t i, const Categories& categories) {
+  return bucket.rows <= kMissing<std::uint16_t> ? walk(bucket.narrow, nodes, i, categories)
+                                                : walk(bucket.wide, nodes, i, categories);
 }
 
 }  // namespace oldgrowth

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/level_set.hpp"
 #include "base/node.hpp"
 #include "grow/rank_codes.hpp"
 #include "rows/row_codec.hpp"
@@ -47,6 +48,6 @@ Bucket make_bucket(const RowCodec& codec, const RowSource& source, const RowInde
                    bool classification, bool for_bootstrap = true);
 
 // The leaf of a tree that row `i` of the bucket falls into.
-Node leaf_of(const Bucket& bucket, const Node* nodes, std::size_t i);
+Node leaf_of(const Bucket& bucket, const Node* nodes, std::size_t i, const Categories& categories = {});
 
 }  // namespace oldgrowth

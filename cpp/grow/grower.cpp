@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <stdexcept>
 
 #include "base/rng.hpp"
 #include "grow/bucket.hpp"
+#include "grow/entries.hpp"
+#include "grow/set_search.hpp"
 #include "grow/split_search.hpp"
 
 namespace oldgrowth {
@@ -28,12 +31,13 @@ constexpr std::size_t kNoParent = std::numeric_limits<std::size_t>::max();
 
 template <class Code, class Stats>
 struct Level {
-  Level(Stats& stats, const SplitRules& rules) : search(stats, rules) {}
+  Level(Stats& stats, const SplitRules& rules) : search(stats, rules), sets(stats, rules) {}
   const Block<Code>* block = nullptr;
   const Targets* targets = nullptr;
   std::vector<Word<Code>> entries, aside;
   std::vector<Frame> stack;
   SplitSearch<Code, Stats> search;
+  SetSearch<Code, Stats> sets;
   Block<Code> own_block;
   Targets own_targets;
 };
@@ -60,6 +64,8 @@ class TreeGrower {
       : rules_(rules), format_(static_cast<std::uint32_t>(n_features)), stats_(rules.n_classes) {
     split_rules_ = {rules.min_samples_leaf, rules.min_weight_leaf, rules.balance, rules.impurity_scale};
     tree_.importances.resize(n_features);
+    if (!rules.levels.empty() && rules.levels.size() != n_features)
+      throw std::invalid_argument("not a number of levels for each feature");
   }
 
   template <class Code>
@@ -198,12 +204,17 @@ class TreeGrower {
       return;
     }
     tree_.importances[split.feature] += split.decrease;
-    tree_.nodes.push_back(format_.inner(threshold_of(split, *level.block), split.feature, split.missing_left));
+    tree_.nodes.push_back(categorical(split.feature)
+                              ? format_.inner(level.sets.stored(split, *level.block, rules_.levels, tree_.sets),
+                                              split.feature, split.missing_left)
+                              : format_.inner(threshold_of(split, *level.block), split.feature, split.missing_left));
     const std::size_t middle = partition(level, frame, split);
     level.stack.push_back({middle, frame.end, frame.depth + 1, derive(frame.key, 2), at, list_at, n_active, true});
     level.stack.push_back(
         {frame.begin, middle, frame.depth + 1, derive(frame.key, 1), kNoParent, list_at, n_active, false});
   }
+
+  bool categorical(std::uint32_t feature) const { return !rules_.levels.empty() && rules_.levels[feature] > 0; }
 
   bool too_little(double decrease) const {
     const double scale = Stats::kClassification ? 1.0 : rules_.target_scale * rules_.target_scale;
@@ -237,6 +248,7 @@ class TreeGrower {
     const std::size_t n = frame.end - frame.begin;
     // All gains of a pure node are zero: only balance can decide, else rows would be peeled off singly.
     level.search.set_balance(stats_.pure() ? 1.0 : rules_.balance);
+    level.sets.set_balance(stats_.pure() ? 1.0 : rules_.balance);
     std::uint32_t drawn = 0, searched = 0;
     std::uint32_t* list = lists_.data() + list_at;
     if (rules_.top_tree) deal_features(list, n_active, frame.key);
@@ -246,8 +258,7 @@ class TreeGrower {
         std::swap(list[drawn], list[drawn + below(static_cast<std::uint32_t>(bits), n_active - drawn)]);
       }
       const std::uint32_t feature = list[drawn];
-      const double unit_draw = rules_.random_thresholds ? unit(draw(~frame.key, feature)) : -1.0;
-      if (!level.search.search(*level.block, feature, entries, n, unit_draw, best)) {
+      if (!search(level, feature, {entries, n}, frame.key, best)) {
         if (rules_.top_tree)
           std::rotate(list + drawn, list + drawn + 1, list + n_active--);
         else
@@ -261,27 +272,25 @@ class TreeGrower {
     return best;
   }
 
+  // Improves `best` by a feature; false if it is constant in the node.
+  template <class Code>
+  bool search(Level<Code, Stats>& level, std::uint32_t feature, std::span<const Word<Code>> entries, std::uint64_t key,
+              Split<Code>& best) {
+    if (categorical(feature)) {
+      const SetDraw random{draw(~key, feature), rules_.random_thresholds};
+      return level.sets.search(*level.block, feature, entries, random, best);
+    }
+    const double unit_draw = rules_.random_thresholds ? unit(draw(~key, feature)) : -1.0;
+    return level.search.search(*level.block, feature, entries.data(), entries.size(), unit_draw, best);
+  }
+
   template <class Code>
   std::size_t partition(Level<Code, Stats>& level, const Frame& frame, const Split<Code>& split) {
-    constexpr unsigned kHalf = 8 * sizeof(Code);
-    const auto [column, stride] = level.block->column(split.feature);
-    if (level.aside.size() < frame.end - frame.begin) level.aside.resize(frame.end - frame.begin);
-    // Codes wrap around so that one comparison also sends missing values (the highest code) left.
-    const Code wrap = split.missing_left ? 1 : 0;
-    const auto limit = static_cast<Code>(split.last_left + wrap);
-    Word<Code>* entries = level.entries.data();
-    Word<Code>* aside = level.aside.data();
-    std::size_t left = frame.begin, right = 0;
-    for (std::size_t i = frame.begin; i < frame.end; ++i) {
-      const Word<Code> entry = entries[i];
-      const auto code = static_cast<Code>(column[static_cast<std::size_t>(entry >> kHalf) * stride] + wrap);
-      entries[left] = entry;
-      aside[right] = entry;
-      left += code <= limit;
-      right += code > limit;
-    }
-    std::copy_n(aside, right, entries + left);
-    return left;
+    const std::span<Word<Code>> entries(level.entries.data() + frame.begin, frame.end - frame.begin);
+    const auto column = level.block->column(split.feature);
+    return frame.begin + (categorical(split.feature)
+                              ? level.sets.partition(entries, level.aside, column, split)
+                              : oldgrowth::partition<Code>(entries, level.aside, column, below_split(split)));
   }
 
   void add_leaf(std::size_t depth) {
@@ -302,33 +311,6 @@ class TreeGrower {
   std::vector<std::uint32_t> rows_;
   std::unique_ptr<Level<std::uint16_t, Stats>> narrowed_, cached_[std::size(kCacheBytes)];
 };
-
-// The rows that take part, as words of place and payload. In counting mode they are ordered by class, and
-// every split keeps that, since it keeps the order of the rows on each side.
-template <class Stats, class Code>
-std::vector<Word<Code>> entries_of(const Bucket& bucket, const std::vector<double>& row_weights,
-                                   std::uint32_t n_classes) {
-  constexpr unsigned kHalf = 8 * sizeof(Code);
-  std::vector<Word<Code>> entries(bucket.rows);
-  std::vector<std::size_t> next(Stats::kCounts ? n_classes + 1 : 1);
-  if constexpr (Stats::kCounts) {
-    for (std::size_t i = 0; i < bucket.rows; ++i) next[bucket.classes[i] + 1] += row_weights[i] > 0;
-    for (std::uint32_t k = 0; k < n_classes; ++k) next[k + 1] += next[k];
-  }
-  std::size_t n = 0;
-  for (std::size_t i = 0; i < bucket.rows; ++i) {
-    if (!(row_weights[i] > 0)) continue;
-    std::size_t at = n++;
-    std::uint32_t payload = static_cast<std::uint32_t>(i);
-    if constexpr (Stats::kCounts) {
-      at = next[bucket.classes[i]]++;
-      payload = (bucket.classes[i] << kWeightBits) | static_cast<std::uint32_t>(row_weights[i]);
-    }
-    entries[at] = (static_cast<Word<Code>>(i) << kHalf) | payload;
-  }
-  entries.resize(n);
-  return entries;
-}
 
 template <class Stats, class Code>
 GrownTree grow_block(const Bucket& bucket, const Block<Code>& block, const std::vector<double>& row_weights,

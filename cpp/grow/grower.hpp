@@ -31,12 +31,14 @@ struct TreeRules {
   double balance = 0;                       // lambda
   double impurity_scale = 1;                // of a gain against balance; a regression's is its variance
   double target_scale = 1;                  // a power of two: a regression's targets come divided by it, within [-1, 1]
+  std::vector<std::uint32_t> levels;        // per feature: its levels, 0 if not categorical; empty if none is
   const std::atomic<bool>* stop = nullptr;  // set by another thread: growing ends with an error
 };
 
 struct GrownTree {
   std::vector<Node> nodes;
-  std::vector<float> table;  // n_classes shares for each mixed leaf
+  std::vector<float> table;         // n_classes shares for each mixed leaf
+  std::vector<std::uint16_t> sets;  // of levels: see level_set.hpp
   std::vector<double> importances;
   std::vector<std::uint32_t> leaf_depths;  // of a top tree's buckets
   std::size_t depth = 0;

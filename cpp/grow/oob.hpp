@@ -41,12 +41,19 @@ inline void add_vote(const OobSums& oob, std::size_t row, bool classification, N
   }
 }
 
+struct VotingTree {
+  const Node* nodes;
+  const float* table;
+  Categories categories;
+};
+
 // Adds the votes of a tree for those of the bucket's rows [first, last) that it did not see. Row `first` is row 0 of
 // the sums.
-inline void add_oob(const Bucket& bucket, const DrawnRows& drawn, const Node* nodes, const float* table,
-                    std::size_t first, std::size_t last, const OobSums& oob) {
+inline void add_oob(const Bucket& bucket, const DrawnRows& drawn, const VotingTree& tree, std::size_t first,
+                    std::size_t last, const OobSums& oob) {
   for (std::size_t i = first; i < last; ++i)
-    if (!drawn.has(i)) add_vote(oob, i - first, !bucket.classes.empty(), leaf_of(bucket, nodes, i), table);
+    if (!drawn.has(i))
+      add_vote(oob, i - first, !bucket.classes.empty(), leaf_of(bucket, tree.nodes, i, tree.categories), tree.table);
 }
 
 }  // namespace oldgrowth

@@ -17,6 +17,7 @@
 #include "grow/criteria/node_stats.hpp"
 #include "grow/sort_keys.hpp"
 #include "grow/split.hpp"
+#include "grow/split_score.hpp"
 
 namespace oldgrowth {
 
@@ -138,22 +139,7 @@ class SplitSearch {
     take(score, last, next);
   }
 
-  double allowed_score() {
-    const std::size_t right = n_ - n_left_;
-    if (n_left_ < rules_.min_samples_leaf || right < rules_.min_samples_leaf)
-      return -std::numeric_limits<double>::infinity();
-    const double left_weight = stats_.left_weight(), right_weight = stats_.weight() - left_weight;
-    if (!(left_weight > 0 && right_weight > 0)) return -std::numeric_limits<double>::infinity();  // lost in rounding
-    if (left_weight < rules_.min_weight_leaf || right_weight < rules_.min_weight_leaf)
-      return -std::numeric_limits<double>::infinity();
-    if (rules_.balance == 0 && !stats_.may_exceed(best_->score)) return -std::numeric_limits<double>::infinity();
-    score_ = stats_.score();
-    if (!std::isfinite(score_)) return -std::numeric_limits<double>::infinity();
-    if (rules_.balance == 0) return score_;
-    const double apart = static_cast<double>(n_left_ > right ? n_left_ - right : right - n_left_);
-    return (1 - rules_.balance) * stats_.decrease(score_) / (stats_.weight() * rules_.impurity_scale) -
-           rules_.balance * apart / static_cast<double>(n_);
-  }
+  double allowed_score() { return oldgrowth::allowed_score(stats_, rules_, {n_, n_left_}, best_->score, score_); }
 
   void take(double score, Code last, Code next, float drawn, double left_weight) {
     best_->score = score;

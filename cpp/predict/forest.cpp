@@ -19,12 +19,15 @@ bool rises(std::span<const std::uint64_t> starts, std::uint64_t end) {
 
 // A depth-first tree: each node is reached exactly once, right children lie behind the left subtree.
 template <class LeafOk>
-bool tree_ok(std::span<const Node> nodes, const NodeFormat& format, std::uint32_t n_features, const LeafOk& leaf_ok) {
+bool tree_ok(std::span<const Node> nodes, std::uint32_t n_features, const Categories& categories,
+             const LeafOk& leaf_ok) {
+  const NodeFormat format(n_features);
   std::vector<std::size_t> expected;  // right children still to come
   for (std::size_t at = 0; at < nodes.size(); ++at) {
     const Node node = nodes[at];
     if (!is_leaf(node)) {
       if (format.feature(node) >= n_features || format.right(node) < 2) return false;
+      if (categories.has(format.feature(node)) && !set_ok(categories, format, node)) return false;
       const std::size_t right = at + format.right(node);
       if (right >= nodes.size() || (!expected.empty() && right >= expected.back())) return false;
       expected.push_back(right);
@@ -36,6 +39,18 @@ bool tree_ok(std::span<const Node> nodes, const NodeFormat& format, std::uint32_
     expected.pop_back();
   }
   return false;
+}
+
+std::string check_categories(const Forest& forest) {
+  if (!forest.categorical()) return {};
+  if (forest.levels.size() != forest.n_features) return "levels: number of features";
+  if (std::ranges::any_of(forest.levels, [](std::uint32_t levels) { return levels > kMaxLevels; }))
+    return "levels: number of levels";
+  if (forest.top_set_start.size() != forest.n_tops() + 1 || !rises(forest.top_set_start, forest.top_sets.size()))
+    return "top_set_start: first sets of the top trees";
+  if (forest.set_start.size() != forest.node_start.size() || !rises(forest.set_start, forest.sets.size()))
+    return "set_start: first sets of the bottom trees";
+  return {};
 }
 
 }  // namespace
@@ -55,7 +70,7 @@ std::string check_frame(const Forest& forest) {
   if (!rises(forest.node_start, forest.nodes.size())) return "node_start: first nodes of the bottom trees";
   if (forest.table.size() % forest.outputs() != 0 || !rises(forest.table_start, forest.table.size() / forest.outputs()))
     return "table_start: rows of the leaf table";
-  const NodeFormat format(forest.n_features);
+  if (const std::string wrong = check_categories(forest); !wrong.empty()) return wrong;
   for (std::size_t t = 0; t < tops; ++t) {
     const std::uint64_t buckets = forest.bucket_start[t + 1] - forest.bucket_start[t];
     const std::uint64_t trees = forest.trees_of_top[t], bottom = forest.bottom_start[t + 1] - forest.bottom_start[t];
@@ -69,7 +84,7 @@ std::string check_frame(const Forest& forest) {
       return true;
     };
     // A tree has one leaf more than inner nodes.
-    if (nodes.size() != 2 * buckets - 1 || !tree_ok(nodes, format, forest.n_features, a_leaf_each))
+    if (nodes.size() != 2 * buckets - 1 || !tree_ok(nodes, forest.n_features, forest.top_categories(t), a_leaf_each))
       return "top_nodes: top tree " + std::to_string(t);
   }
   return {};
@@ -92,23 +107,27 @@ bool has_checksum(const Forest& forest, std::size_t bottom) {
   const auto table = forest.table.subspan(forest.table_start[bottom] * forest.outputs(),
                                           table_rows(forest, bottom) * forest.outputs());
   const std::uint32_t crc = crc32c(nodes.data(), nodes.size_bytes());
-  return crc32c(table.data(), table.size_bytes(), crc) == forest.tree_crc[bottom];
+  const auto sets = forest.categories(bottom).words;
+  return crc32c(sets.data(), sets.size_bytes(), crc32c(table.data(), table.size_bytes(), crc)) ==
+         forest.tree_crc[bottom];
 }
 
 bool check_tree(const Forest& forest, std::size_t bottom) {
   return has_checksum(forest, bottom) &&
-         check_bottom_tree(nodes_of(forest, bottom), forest.n_features, forest.n_classes, table_rows(forest, bottom));
+         check_bottom_tree(nodes_of(forest, bottom), forest.n_features, forest.n_classes, table_rows(forest, bottom),
+                           forest.categories(bottom));
 }
 
 bool check_bottom_tree(std::span<const Node> nodes, std::uint32_t n_features, std::uint32_t n_classes,
-                       std::uint64_t table_rows) {
-  return tree_ok(nodes, NodeFormat(n_features), n_features, [&](std::uint64_t payload) {
+                       std::uint64_t table_rows, const Categories& categories) {
+  return tree_ok(nodes, n_features, categories, [&](std::uint64_t payload) {
     if (n_classes == 0) return !std::isnan(leaf_value(payload));
     return payload & kMixedBit ? (payload & ~kMixedBit) < table_rows : payload < n_classes;
   });
 }
 
-std::vector<std::uint32_t> depths_of_buckets(std::span<const Node> nodes, std::uint32_t n_features) {
+std::vector<std::uint32_t> depths_of_buckets(std::span<const Node> nodes, std::uint32_t n_features,
+                                             const Categories& categories) {
   constexpr std::uint32_t kNotReached = ~0U;
   const NodeFormat format(n_features);
   const std::size_t buckets = (nodes.size() + 1) / 2;
@@ -118,7 +137,7 @@ std::vector<std::uint32_t> depths_of_buckets(std::span<const Node> nodes, std::u
     depths[bucket] = 0;
     return true;
   };
-  if (nodes.size() % 2 == 0 || !tree_ok(nodes, format, n_features, a_leaf_each)) return {};
+  if (nodes.size() % 2 == 0 || !tree_ok(nodes, n_features, categories, a_leaf_each)) return {};
   std::vector<std::pair<std::size_t, std::uint32_t>> right;  // children still to come, with their depths
   std::uint32_t depth = 0;
   for (std::size_t at = 0; at < nodes.size(); ++at) {

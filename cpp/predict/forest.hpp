@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/level_set.hpp"
 #include "base/node.hpp"
 #include "predict/mapped_file.hpp"
 
@@ -31,13 +32,28 @@ struct Forest {
   std::span<const std::uint64_t> node_start;   // per bottom tree, and one past: its first node
   std::span<const std::uint64_t> table_start;  // per bottom tree, and one past: its first table row
   std::span<const float> table;                // shares of each class in a mixed leaf
-  std::span<const std::uint32_t> tree_crc;     // per bottom tree: CRC-32C of its nodes and table rows
+  std::span<const std::uint32_t> tree_crc;     // per bottom tree: CRC-32C of its nodes, table rows and sets
   const TreeChecks* checks = nullptr;          // of bottom trees, each checked when it is used
   // The files that nodes and table are mapped from, if any: their contents may change at any time, to anything. All
   // other arrays are in private memory.
   std::span<const MappedFile* const> files{};
+  // All empty unless there are categorical features.
+  std::span<const std::uint32_t> levels{};         // per feature: how many, 0 if it is not categorical
+  std::span<const std::uint16_t> top_sets{};       // sets of levels: see level_set.hpp
+  std::span<const std::uint64_t> top_set_start{};  // per top tree, and one past: its first word
+  std::span<const std::uint16_t> sets{};           // of bottom trees; may be mapped
+  std::span<const std::uint64_t> set_start{};      // per bottom tree, and one past: its first word
 
   std::size_t n_tops() const { return trees_of_top.size(); }
+  bool categorical() const { return !levels.empty(); }
+  Categories top_categories(std::size_t top) const {
+    if (!categorical()) return {};
+    return {levels, top_sets.subspan(top_set_start[top], top_set_start[top + 1] - top_set_start[top])};
+  }
+  Categories categories(std::size_t bottom) const {
+    if (!categorical()) return {};
+    return {levels, sets.subspan(set_start[bottom], set_start[bottom + 1] - set_start[bottom])};
+  }
   std::size_t outputs() const { return n_classes == 0 ? 1 : n_classes; }
 };
 
@@ -53,11 +69,13 @@ bool check_tree(const Forest& forest, std::size_t bottom);
 
 // The depth of each bucket of a top tree that another process wrote; empty if it is not a tree whose leaves are the
 // buckets, each exactly once.
-std::vector<std::uint32_t> depths_of_buckets(std::span<const Node> nodes, std::uint32_t n_features);
+std::vector<std::uint32_t> depths_of_buckets(std::span<const Node> nodes, std::uint32_t n_features,
+                                             const Categories& categories = {});
 
-// Whether each node of a bottom tree is reached exactly once, and each leaf names an existing class or table row.
+// Whether each node of a bottom tree is reached exactly once, each leaf names an existing class or table row, and each
+// set existing levels.
 bool check_bottom_tree(std::span<const Node> nodes, std::uint32_t n_features, std::uint32_t n_classes,
-                       std::uint64_t table_rows);
+                       std::uint64_t table_rows, const Categories& categories = {});
 
 struct DamagedTree : std::runtime_error {
   explicit DamagedTree(std::size_t bottom) : runtime_error("bottom tree " + std::to_string(bottom) + " is damaged") {}

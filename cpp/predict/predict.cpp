@@ -28,6 +28,8 @@ constexpr std::size_t kAround = 2 << 20;
 struct Tree {
   const Node* nodes = nullptr;
   const Node* last = nullptr;  // where walks must end, if the nodes may change meanwhile
+  std::span<const Node> all;
+  Categories categories;
   bool is_open = false;
   std::vector<OpenNode> open;
 
@@ -94,6 +96,7 @@ class Batch {
   void route_rows(std::size_t first_top, std::size_t tops) {
     for (std::size_t t = 0; t < tops; ++t) {
       const std::size_t begin = forest_.top_start[first_top + t];
+      trees_[t].categories = forest_.top_categories(first_top + t);
       prepare(trees_[t], forest_.top_nodes.subspan(begin, forest_.top_start[first_top + t + 1] - begin), all_.n, false);
     }
     for (std::size_t at = 0; at < all_.n; at += kBlock) {
@@ -128,6 +131,9 @@ class Batch {
     evict(forest_, forest_.nodes, node, forest_.node_start[bottom + trees] - node);
     const std::size_t rows = forest_.table_start[bottom + trees] - row;
     evict(forest_, forest_.table, row * forest_.outputs(), rows * forest_.outputs());
+    if (forest_.categorical())
+      evict(forest_, forest_.sets, forest_.set_start[bottom],
+            forest_.set_start[bottom + trees] - forest_.set_start[bottom]);
     if (forest_.checks) forest_.checks->forget(bottom, trees);
   }
 
@@ -138,6 +144,7 @@ class Batch {
     for (std::size_t j = 0; j < trees; ++j) {
       if (forest_.checks) forest_.checks->ensure(forest_, bottom + j, epoch_);
       const std::size_t begin = forest_.node_start[bottom + j];
+      trees_[j].categories = forest_.categories(bottom + j);
       prepare(trees_[j], forest_.nodes.subspan(begin, forest_.node_start[bottom + j + 1] - begin), end - first,
               !forest_.files.empty());
     }
@@ -152,8 +159,10 @@ class Batch {
   void prepare(Tree& tree, std::span<const Node> nodes, std::size_t rows, bool mapped) const {
     const std::size_t size = nodes.size();
     tree.nodes = nodes.data();
+    tree.all = nodes;
     tree.last = mapped ? nodes.data() + size - 1 : nullptr;
     tree.is_open = all_.stride <= kMostOpenFeatures && size <= kMostOpenNodes && size < kWorthOpening * rows;
+    if (tree.categories.any()) tree.is_open = false;
     if (!tree.is_open) return;
     if (tree.open.size() <= size) tree.open.resize(size + 1);
     open_tree({format_, all_.stride, all_.may_miss}, nodes, tree.open.data());
@@ -164,6 +173,10 @@ class Batch {
     bool has_columns = false;
     for (std::size_t j = 0; j < trees; ++j) {
       std::uint32_t* leaves = leaves_.data() + j * kBlock;
+      if (trees_[j].categories.any()) {
+        find_leaves_by_sets(format_, trees_[j].all, trees_[j].categories, list, leaves);
+        continue;
+      }
       if (!trees_[j].is_open) {
         oldgrowth::find_leaves(format_, trees_[j].nodes, list, leaves, trees_[j].last);
         continue;

@@ -168,8 +168,31 @@ void find_leaves(const NodeFormat& format, const Node* nodes, const RowList& lis
   walk(format, nodes, list, leaves, last);
 }
 
-void route(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* buckets) {
-  find_leaves(format, nodes, list, buckets);
+void find_leaves_by_sets(const NodeFormat& format, std::span<const Node> nodes, const Categories& categories,
+                         const RowList& list, std::uint32_t* leaves) {
+  const std::size_t last_feature = list.stride - 1, last = nodes.size() - 1;
+  for (std::size_t i = 0; i < list.n; ++i) {
+    const float* row = list.x + (list.rows ? list.rows[i] : i) * list.stride;
+    std::size_t at = 0;
+    // The nodes may change meanwhile: whatever they contain, the walk ends.
+    for (Node node = read_node(&nodes[0]); !is_leaf(node) && at < last; node = read_node(&nodes[at])) {
+      const auto feature = static_cast<std::uint32_t>(std::min<std::size_t>(format.feature(node), last_feature));
+      const float x = row[feature];
+      const bool left = categories.has(feature) ? goes_left(categories, feature, node, format.missing_left(node), x)
+                        : x != x                ? format.missing_left(node)
+                                                : x <= threshold(node);
+      at = std::min(at + (left ? 1 : std::max<std::size_t>(format.right(node), 1)), last);
+    }
+    leaves[i] = static_cast<std::uint32_t>(at);
+  }
+}
+
+void route(const NodeFormat& format, std::span<const Node> nodes, const Categories& categories, const RowList& list,
+           std::uint32_t* buckets) {
+  if (categories.any())
+    find_leaves_by_sets(format, nodes, categories, list, buckets);
+  else
+    find_leaves(format, nodes.data(), list, buckets);
   for (std::size_t i = 0; i < list.n; ++i) buckets[i] = static_cast<std::uint32_t>(payload(nodes[buckets[i]]));
 }
 

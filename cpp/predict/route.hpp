@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
+#include "base/level_set.hpp"
 #include "base/node.hpp"
 
 namespace oldgrowth {
@@ -22,7 +24,12 @@ struct RowList {
 void find_leaves(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* leaves,
                  const Node* last = nullptr);
 
+// The same for a tree with categorical features.
+void find_leaves_by_sets(const NodeFormat& format, std::span<const Node> nodes, const Categories& categories,
+                         const RowList& list, std::uint32_t* leaves);
+
 // The bucket of each row in a top tree.
-void route(const NodeFormat& format, const Node* nodes, const RowList& list, std::uint32_t* buckets);
+void route(const NodeFormat& format, std::span<const Node> nodes, const Categories& categories, const RowList& list,
+           std::uint32_t* buckets);
 
 }  // namespace oldgrowth

@@ -1,6 +1,7 @@
 // Checksums, the heap, and the limits of the node format.
 #include "base/crc32c.hpp"
 #include "base/heap.hpp"
+#include "base/level_set.hpp"
 #include "base/node.hpp"
 #include "python/arrays.hpp"
 
@@ -34,6 +35,8 @@ void bind_base(nb::module_& m) {
   m.attr("MAX_FEATURES") = kMaxFeatures;
   m.attr("LEAF_BIT") = kLeafBit;
   m.attr("MIXED_BIT") = kMixedBit;
+  m.attr("INLINE_LEVELS") = kInlineLevels;
+  m.attr("MAX_LEVELS") = kMaxLevels;
 }
 
 }  // namespace oldgrowth

@@ -27,7 +27,7 @@ nb::tuple grow_top(const Bucket& bucket, const TreeRules& rules, std::uint64_t s
     tree = grow_top_tree(bucket, rules, {seed, turn, place, depth}, class_weights);
   }
   return nb::make_tuple(to_numpy(std::move(tree.nodes)), to_numpy(std::move(tree.leaf_depths)),
-                        to_numpy(std::move(tree.importances)));
+                        to_numpy(std::move(tree.importances)), to_numpy(std::move(tree.sets)));
 }
 
 struct Oob {
@@ -50,16 +50,26 @@ nb::tuple grow_bottom(const Bucket& bucket, const TreeRules& rules, const Bootst
   }
   GrownTree& tree = grown.tree;
   return nb::make_tuple(to_numpy(std::move(tree.nodes)), to_numpy(std::move(tree.table)),
-                        to_numpy(std::move(tree.importances)), tree.depth, to_numpy(std::move(grown.drawn)));
+                        to_numpy(std::move(tree.importances)), tree.depth, to_numpy(std::move(tree.sets)),
+                        to_numpy(std::move(grown.drawn)));
 }
 
-void add_oob_votes(const Bucket& bucket, In1<std::uint8_t> drawn, In1<std::uint64_t> nodes, In1<float> table,
-                   std::size_t first, const Oob& oob) {
+struct Voter {
+  In1<std::uint64_t> nodes;
+  In1<float> table;
+  In1<std::uint16_t> sets;
+  std::vector<std::uint32_t> levels;
+
+  VotingTree core() const { return {nodes.data(), table.data(), {levels, span_of(sets)}}; }
+};
+
+void add_oob_votes(const Bucket& bucket, In1<std::uint8_t> drawn, const Voter& tree, std::size_t first,
+                   const Oob& oob) {
   const std::size_t last = first + oob.trees.shape(0);
-  require(last <= bucket.rows && drawn.shape(0) == DrawnRows::bytes(bucket.rows) && nodes.shape(0) > 0,
+  require(last <= bucket.rows && drawn.shape(0) == DrawnRows::bytes(bucket.rows) && tree.nodes.shape(0) > 0,
           "other out-of-bag rows");
   nb::gil_scoped_release release;
-  add_oob(bucket, DrawnRows(drawn.data()), nodes.data(), table.data(), first, last, oob.core());
+  add_oob(bucket, DrawnRows(drawn.data()), tree.core(), first, last, oob.core());
 }
 
 LeafRows leaf_rows(const In1<std::uint64_t>& keys, const In1<std::uint64_t>& copies, const In1<double>& targets,
@@ -96,6 +106,7 @@ void bind_growing(nb::module_& m) {
       .def_rw("total_weight", &TreeRules::total_weight)
       .def_rw("balance", &TreeRules::balance)
       .def_rw("target_scale", &TreeRules::target_scale)
+      .def_rw("levels", &TreeRules::levels)
       .def(
           "stop_by", [](TreeRules& self, const Stop& stop) { self.stop = &stop.flag; }, "stop"_a,
           nb::keep_alive<1, 2>())
@@ -138,7 +149,13 @@ void bind_growing(nb::module_& m) {
   m.def("grow_top", &grow_top, "bucket"_a, "rules"_a, "seed"_a, "turn"_a, "place"_a, "depth"_a, "class_weights"_a);
   m.def("grow_bottom", &grow_bottom, "bucket"_a, "rules"_a, "bootstrap"_a, "tree"_a, "bucket_id"_a, "depth"_a,
         "class_weights"_a, "tell_drawn"_a);
-  m.def("add_oob_votes", &add_oob_votes, "bucket"_a, "drawn"_a, "nodes"_a, "table"_a, "first"_a, "oob"_a,
+  nb::class_<Voter>(m, "VotingTree", "A tree of a bucket that votes for rows.")
+      .def(
+          "__init__",
+          [](Voter* self, In1<std::uint64_t> nodes, In1<float> table, In1<std::uint16_t> sets,
+             std::vector<std::uint32_t> levels) { new (self) Voter{nodes, table, sets, std::move(levels)}; },
+          "nodes"_a, "table"_a, "sets"_a, "levels"_a);
+  m.def("add_oob_votes", &add_oob_votes, "bucket"_a, "drawn"_a, "tree"_a, "first"_a, "oob"_a,
         "Adds the votes of a tree for the bucket's rows from `first` on, as many as there are sums.");
   nb::class_<SingleLeaf>(m, "Leaf", "A tree that is a single leaf, from the rows of a bucket part by part.")
       .def(nb::new_(&make_single_leaf), "rules"_a, "bootstrap"_a, "tree"_a, "class_weights"_a)

@@ -65,6 +65,7 @@ class Plan:
     total_weight: float
     target_offset: float = 0.0  # the middle of the targets, from which out-of-bag sums are counted
     target_scale: float = 1.0
+    levels: tuple[int, ...] = ()  # of each feature, 0 if it is not categorical; empty if none is
 
     @property
     def classification(self) -> bool:
@@ -180,6 +181,7 @@ class Plan:
         rules.random_thresholds = self.random_thresholds
         rules.target_scale = self.target_scale
         rules.balance = self.bottom_balance
+        rules.levels = list(self.levels)
         return rules
 
 

@@ -88,7 +88,7 @@ class StoreSuite(ABC):
             distribute(tops, store, Part.whole(sampled), Distributing(plan, threads, PROGRESS))
         for i, top in tops.items():
             store.seal(i)
-            expected = _core.route(top.nodes, all_values(data))
+            expected = top.route(all_values(data), ())
             for bucket in range(top.n_buckets):
                 np.testing.assert_array_equal(store.numbers(i, bucket), np.flatnonzero(expected == bucket))
             np.testing.assert_array_equal(store.sizes(i), np.bincount(expected, minlength=top.n_buckets))
@@ -151,7 +151,7 @@ class StoreSuite(ABC):
                 store.seal(i)
                 tree, n_split = split_large_buckets(StoreSplitter(store, plan, threads), i, top, plan)
                 assert n_split > 3
-                reached = _core.route(tree.nodes, all_values(data))
+                reached = tree.route(all_values(data), ())
                 np.testing.assert_array_equal(store.sizes(i), np.bincount(reached, minlength=tree.n_buckets))
                 for bucket in range(0, tree.n_buckets, 7):
                     rows = np.flatnonzero(reached == bucket)

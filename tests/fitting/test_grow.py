@@ -6,7 +6,7 @@ import pytest
 from oldgrowth import RandomForestClassifier, RandomForestRegressor
 from oldgrowth.fitting.tasks import TopTasks
 from oldgrowth.fitting.top_trees import TopTree, only_bucket
-from oldgrowth.storage.grown_trees import TreesInMemory
+from oldgrowth.storage.grown_trees import NO_SETS, TreesInMemory
 from stages import small_data, small_plan
 
 
@@ -24,7 +24,9 @@ class Sizes:
 
 
 def test_the_largest_bucket_comes_first_and_trees_are_numbered_through() -> None:
-    two = TopTree(np.array([0, 2**63, 2**63 + 1], dtype=np.uint64), np.ones(2, np.uint32), np.zeros(3))
+    two = TopTree(
+        np.array([0, 2**63, 2**63 + 1], dtype=np.uint64), np.ones(2, np.uint32), np.zeros(3), NO_SETS
+    )
     store, trees = Sizes([5, 7], [9]), TreesInMemory()
     tops = [TopTasks.of(store, i, top, [4, 2], trees) for i, top in enumerate([two, only_bucket(3)])]
     tasks = [task for top in tops for task in top.tasks(store)]

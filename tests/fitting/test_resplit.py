@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from oldgrowth import RandomForestClassifier, _core
+from oldgrowth import RandomForestClassifier
 from oldgrowth.fitting.resplit import StoreSplitter, split_large_buckets
 from oldgrowth.rows.array_rows import ArrayRows
 from stages import all_values, in_memory, pool, small_data, small_plan, through_top_trees
@@ -31,7 +31,7 @@ def test_no_bucket_stays_too_large_and_every_row_is_where_the_tree_leads(balance
     for i, top in enumerate(tops):
         leaves = top.nodes[top.nodes >= 2**63] - np.uint64(2**63)
         np.testing.assert_array_equal(leaves, np.arange(top.n_buckets))
-        reached = _core.route(top.nodes, x)
+        reached = top.route(x, ())
         for bucket in range(top.n_buckets):
             np.testing.assert_array_equal(store.numbers(i, bucket), np.flatnonzero(reached == bucket))
         assert store.sizes(i).max() <= 50

@@ -33,7 +33,7 @@ def test_no_leaf_is_larger_than_wanted_in_the_sample(balance: float) -> None:
     tops, samples, plan = top_trees(data, balance=balance)
     limit = plan.bucket_size * plan.top_sample / data.n_rows
     for top, x in zip(tops, samples, strict=True):
-        sizes = np.bincount(_core.route(top.nodes, x), minlength=top.n_buckets)
+        sizes = np.bincount(top.route(x, ()), minlength=top.n_buckets)
         assert sizes.max() < limit and sizes.min() > 0
 
 
@@ -42,7 +42,7 @@ def test_full_balance_splits_evenly_and_trees_still_differ() -> None:
     data = ArrayRows(rng.normal(size=(4000, 5)), np.zeros(4000), 3)  # pure: only balance can decide
     tops, samples, _ = top_trees(data, balance=1.0, bucket_size=500, top_sample=4000)
     for top, x in zip(tops, samples, strict=True):
-        sizes = np.bincount(_core.route(top.nodes, x))
+        sizes = np.bincount(top.route(x, ()))
         np.testing.assert_array_equal(sizes, [250] * 16)
     assert (tops[0].nodes != tops[1].nodes).any()
 
@@ -98,7 +98,7 @@ def test_a_large_sample_is_grown_on_part_by_part(balance: float, monkeypatch: py
     for top, other, x in zip(in_parts, whole, samples, strict=True):
         leaves = top.nodes[top.nodes >= 2**63] - np.uint64(2**63)
         np.testing.assert_array_equal(leaves, np.arange(top.n_buckets))
-        rows = np.bincount(_core.route(top.nodes, x), minlength=top.n_buckets)
+        rows = np.bincount(top.route(x, ()), minlength=top.n_buckets)
         assert rows.min() > 0 and rows.max() < limit
         assert abs(top.n_buckets / other.n_buckets - 1) < 0.25
         assert top.bucket_depths.max() < other.bucket_depths.max() + 8
@@ -113,7 +113,7 @@ def test_parts_that_come_out_too_large_are_parted_again(monkeypatch: pytest.Monk
     monkeypatch.setattr("oldgrowth.fitting.top_trees.PART_ROWS", 100)
     tops, samples, _ = top_trees(ArrayRows(x, y, 3), bucket_size=50, top_sample=4_000)
     for top, sampled in zip(tops, samples, strict=True):
-        rows = np.sort(np.bincount(_core.route(top.nodes, sampled), minlength=top.n_buckets))
+        rows = np.sort(np.bincount(top.route(sampled, ()), minlength=top.n_buckets))
         assert rows[-1] >= 2_000 and rows[-2] < 50 and rows[0] > 0
 
 

@@ -143,9 +143,9 @@ def resealed(page: bytearray) -> bytes:
 
 def test_a_newer_version_is_named(path: Path) -> None:
     page = bytearray(small_file(path))
-    struct.pack_into("<I", page, 8, 2)
+    struct.pack_into("<I", page, 8, 3)
     path.write_bytes(resealed(page))
-    with pytest.raises(errors.NewerModelFileError, match=r"format version 2, .* formats up to 1"):
+    with pytest.raises(errors.NewerModelFileError, match=r"format version 3, .* formats up to 2"):
         oldgrowth.load(path)
 
 

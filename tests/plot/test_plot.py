@@ -68,7 +68,7 @@ def circles(ax: Any) -> tuple[np.ndarray, np.ndarray]:
 def buckets_of(model: RandomForestClassifier, top: int) -> np.ndarray:
     """The bucket of each training row, found by the core."""
     nodes = model.forest_.top_nodes[slice(*map(int, model.forest_.top_start[top : top + 2]))]
-    return np.asarray(_core.route(nodes, rows_of()[0].astype(np.float32)))
+    return np.asarray(_core.route(nodes, rows_of()[0].astype(np.float32), np.empty(0, dtype=np.uint16), ()))
 
 
 @pytest.mark.parametrize("balance", [0, 1])

@@ -128,6 +128,12 @@ class ClassTotals {
     return static_cast<std::uint32_t>(rows >> 32);
   }
 
+  // For the order of levels.
+  const std::vector<std::uint32_t>& present() const { return present_; }
+  std::uint32_t class_of_row(std::uint32_t payload) const { return class_of(payload); }
+  double weight_of_row(std::uint32_t payload) const { return static_cast<double>(weight_of(payload)); }
+  static double weight_of_bin(const Bin& bin) { return static_cast<double>(sum_of(bin)); }
+
   // For leaves.
   std::uint32_t only_class() const { return present_.front(); }
   std::size_t n_classes() const { return total_.size(); }

@@ -65,6 +65,9 @@ class ValueSums {
   }
   static std::uint32_t rows(const Bin* bin, std::size_t) { return bin->rows; }
 
+  // For the order of levels.
+  static double mean_of_bin(const Bin& bin) { return bin.sum / bin.weight; }
+
   // For leaves.
   double mean() const { return pure() ? lowest_ : shift_ + sum_ / weight_; }
 

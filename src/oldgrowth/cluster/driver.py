@@ -78,7 +78,7 @@ class ClusterFit:
         with self.context.recorder.stage("assemble", prepared.n_rows) as progress:
             made = assemble(
                 sampled.summary.n_features,
-                prepared.plan.n_classes,
+                prepared.plan,
                 split,
                 prepared.trees_of_tops,
                 sinks.trees,
@@ -92,7 +92,7 @@ class ClusterFit:
     def _sample(self, of: int) -> Sampled:
         """What workers learn of their partitions, merged in the order of the rows."""
         rows = self.rows
-        plan = self.planner.expect(of, rows.n_features, 0)
+        plan = replace(self.planner.expect(of, rows.n_features, 0), levels=rows.levels)
         whole = Learned(rows, Place(), None)
         waiting: dict[int, Learned] = {}
         learned_here: list[Learned] = []  # without what was merged
@@ -126,7 +126,7 @@ class ClusterFit:
 
     def _prepared(self, sampled: Sampled) -> Prepared:
         summary = sampled.summary
-        plan = self.planner.plan(summary, sampled.rows.classes)
+        plan = replace(self.planner.plan(summary, sampled.rows.classes), levels=sampled.rows.levels)
         widths = Widths.of(sampled.codec.widths, codec=sampled.codec.bytes)
         sizes = Sizes.of(plan, sampled.rows, summary.n_rows, widths, summary.weighted)
         model = MemoryModel(plan, sizes, self.limits)
@@ -179,7 +179,7 @@ class ClusterFit:
     def _sinks(self, prepared: Prepared) -> Sinks:
         workspace, plan = self.context.workspace.get(), prepared.plan
         votes = OobOnDisk(prepared.n_rows, plan, workspace, _VOTE_BYTES) if plan.oob else None
-        trees = TreesOnDisk(workspace, prepared.sampled.summary.n_features, plan.n_classes, votes)
+        trees = TreesOnDisk(workspace, prepared.sampled.summary.n_features, plan, votes)
         return Sinks(trees, votes)
 
     def _grow_rounds(

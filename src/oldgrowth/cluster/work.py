@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from .. import _core
 from ..datasets.base import Partition
 from ..datasets.opening import open_dataset
 from ..errors import DataError
@@ -172,7 +171,7 @@ def split_bucket(
     n_parts = {top: tree.n_buckets}
     store = DiskStore(form, n_parts, known.plan, node.workspace.get(), 1, f"split-{top}{owners[0]:012d}-")
     with pulled(node, _sampled(known), known.plan, buckets) as whole:
-        whole.split_to(store, top, partial(_core.route, tree.nodes), owners)
+        whole.split_to(store, top, partial(tree.route, levels=known.plan.levels), owners)
     store.seal(top)
     node.runs[name] = store
     return Held(name, node.address), store.sizes(top)

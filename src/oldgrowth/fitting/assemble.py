@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from .. import _core
 from ..forest.forest import Forest, MappedArrays
-from ..storage.grown_trees import GrownTrees
+from ..plan import Plan
+from ..storage.grown_trees import BottomTree, GrownTrees
 from ..storage.workspace import Workspace
 from .top_trees import TopTree
 
@@ -27,7 +28,7 @@ class Assembled:
 
 def assemble(
     n_features: int,
-    n_classes: int,
+    plan: Plan,
     tops: list[TopTree],
     trees_of_tops: list[int],
     grown: GrownTrees,
@@ -37,37 +38,29 @@ def assemble(
 
     With a workspace the nodes are written to a file and mapped, so that the forest need not fit memory.
     """
-    tree_start = _starts([top.n_buckets * n for top, n in zip(tops, trees_of_tops, strict=True)])
-    n_trees, depth = int(tree_start[-1]), 0
-    node_start, table_start = (np.zeros(n_trees + 1, dtype=np.uint64) for _ in range(2))
-    for i, (top, n) in enumerate(zip(tops, trees_of_tops, strict=True)):
-        sizes, part = (
-            grown.sizes(i, top.n_buckets, n),
-            slice(int(tree_start[i]) + 1, int(tree_start[i + 1]) + 1),
-        )
-        node_start[part] = sizes.nodes
-        table_start[part] = sizes.table // max(n_classes, 1)
-        depth = max(depth, int(sizes.depth.max()))
-    for start in (node_start, table_start):
-        np.cumsum(start, out=start)
+    counts = [(top.n_buckets, n) for top, n in zip(tops, trees_of_tops, strict=True)]
+    tree_start = _starts([buckets * n for buckets, n in counts])
+    starts, depth = _places(grown, counts, plan.n_classes)
+    node_start, table_start, set_start = starts
     room = _InMemory if workspace is None else partial(_OnDisk, workspace)
     nodes: _InMemory | _OnDisk = room(int(node_start[-1]), np.dtype(np.uint64))
-    table: _InMemory | _OnDisk = room(int(table_start[-1]) * max(n_classes, 1), np.dtype(np.float32))
-    crcs = np.empty(n_trees, dtype=np.uint32)
+    table: _InMemory | _OnDisk = room(int(table_start[-1]) * max(plan.n_classes, 1), np.dtype(np.float32))
+    sets: _InMemory | _OnDisk = room(int(set_start[-1]), np.dtype(np.uint16))
+    crcs = np.empty(int(tree_start[-1]), dtype=np.uint32)
     gains = [[top.importances.copy() for _ in range(n)] for top, n in zip(tops, trees_of_tops, strict=True)]
     at = 0
-    for i, (top, n) in enumerate(zip(tops, trees_of_tops, strict=True)):
-        for tree in grown.pop_all(i, top.n_buckets, n):
-            crcs[at] = _core.crc32c(tree.table.view(np.uint8), _core.crc32c(tree.nodes.view(np.uint8)))
+    for i, (buckets, n) in enumerate(counts):
+        for tree in grown.pop_all(i, buckets, n):
+            crcs[at] = _checksum(tree)
             nodes.append(tree.nodes)
             table.append(tree.table)
+            sets.append(tree.sets)
             gains[i][(at - int(tree_start[i])) % n] += tree.importances
             at += 1
-    buckets = [top.n_buckets for top in tops]
     arrays = {
         "top_nodes": np.concatenate([top.nodes for top in tops]),
         "top_start": _starts([len(top.nodes) for top in tops]),
-        "bucket_start": _starts(buckets),
+        "bucket_start": _starts([top.n_buckets for top in tops]),
         "trees_of_top": np.array(trees_of_tops, dtype=np.uint64),
         "bottom_start": tree_start,
         "nodes": nodes.array(),
@@ -76,11 +69,44 @@ def assemble(
         "table": table.array(),
         "tree_crc": crcs,
     }
-    mapped = None if workspace is None else _mapped_arrays(workspace, {"nodes": nodes, "table": table})
-    forest = Forest(n_features, n_classes, arrays, mapped=mapped)
+    filled = {"nodes": nodes, "table": table}
+    if plan.levels:
+        filled["sets"] = sets
+        arrays |= _category_arrays(plan.levels, tops) | {"sets": sets.array(), "set_start": set_start}
+    mapped = None if workspace is None else _mapped_arrays(workspace, filled)
+    forest = Forest(n_features, plan.n_classes, arrays, mapped=mapped)
     if mapped is None:  # else it is perhaps larger than memory: each tree is checked when it is read
         forest.check()
     return Assembled(forest, _mean_gain(gains), depth)
+
+
+def _places(
+    grown: GrownTrees, counts: list[tuple[int, int]], n_classes: int
+) -> tuple[list[npt.NDArray[np.uint64]], int]:
+    """Where the nodes, table rows and sets of each tree begin, and the depth of the deepest tree; `counts`
+    are the buckets of each top tree and the trees of each bucket."""
+    sizes = [grown.sizes(i, buckets, n) for i, (buckets, n) in enumerate(counts)]
+    lengths = [
+        np.concatenate([of_top.nodes for of_top in sizes]),
+        np.concatenate([of_top.table for of_top in sizes]) // max(n_classes, 1),
+        np.concatenate([of_top.sets for of_top in sizes]),
+    ]
+    return [_starts(length) for length in lengths], max(int(of_top.depth.max()) for of_top in sizes)
+
+
+def _checksum(tree: BottomTree) -> int:
+    crc = 0
+    for array in (tree.nodes, tree.table, tree.sets):
+        crc = _core.crc32c(array.view(np.uint8), crc)
+    return crc
+
+
+def _category_arrays(levels: tuple[int, ...], tops: list[TopTree]) -> dict[str, npt.NDArray[Any]]:
+    return {
+        "levels": np.array(levels, dtype=np.uint32),
+        "top_sets": np.concatenate([top.sets for top in tops]),
+        "top_set_start": _starts([len(top.sets) for top in tops]),
+    }
 
 
 def _starts(lengths: list[int] | npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
 from ..errors import ChangedSourceError
 from ..plan import Plan
 from ..reporting.progress import StageProgress
@@ -88,7 +87,7 @@ def distribute(
     progress.skip(start.place.row - part.first.row)
 
     def put(group: object, at: int, chunk: Chunk) -> None:
-        store.put(group, at, chunk, [_core.route(top.nodes, chunk.x) for top in tops.values()])
+        store.put(group, at, chunk, [top.route(chunk.x, plan.levels) for top in tops.values()])
 
     def end(group: object, rows: int, reached: Reached) -> None:
         store.end_group(group, rows)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .. import _core
 from ..plan import Plan
 from ..storage.bucket_store import Buckets
-from ..storage.grown_trees import BottomTree
+from ..storage.grown_trees import NO_SETS, BottomTree
 from ..storage.leaf_buckets import LeafBucket, LeafMemory, RowPart, add_all
 from ..storage.votes import Votes, vote_ranges
 from .tasks import Grown, GrowthRules, Task
@@ -120,7 +120,8 @@ def _votes(
         if plan.bootstrap:
             counter = votes.counter(plan)
             for tree, seen in zip(trees, drawn, strict=True):
-                _core.add_oob_votes(bucket, seen, tree.nodes, tree.table, part.start, counter)
+                voter = _core.VotingTree(tree.nodes, tree.table, tree.sets, plan.levels)
+                _core.add_oob_votes(bucket, seen, voter, part.start, counter)
         yield votes
 
 
@@ -132,7 +133,7 @@ def _grow_leaf(task: Task, rules: GrowthRules, site: Site) -> Iterator[Grown]:
         leaves = [_core.Leaf(tree_rules, bootstrap, n, rules.class_weights[n]) for n in numbers]
         add_all(leaves, bucket)
         trees = [
-            BottomTree(nodes, table, np.zeros(rules.n_features), task.depth)
+            BottomTree(nodes, table, np.zeros(rules.n_features), task.depth, NO_SETS)
             for nodes, table in (leaf.finish() for leaf in leaves)
         ]
         votes = _votes_of_leaves(leaves, bucket, plan) if plan.oob else ()

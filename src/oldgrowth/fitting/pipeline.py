@@ -91,6 +91,7 @@ class FirstPass:
     @staticmethod
     def planned(planner: Planner, rows: TrainingRows, limits: Limits) -> FirstPass:
         plan = planner.expect(rows.n_rows, rows.n_features, rows.n_classes)
+        plan = replace(plan, levels=rows.levels)
         refuse_at_start(planner, rows, limits)
         model = largest_model(plan, rows, rows.n_rows or 1, limits)
         return FirstPass(replace(plan, chunk_size=chunk_rows_for(model)), model)
@@ -163,7 +164,7 @@ def _sample(context: FitContext, planner: Planner, rows: TrainingRows, first_pas
 def _prepare(context: FitContext, planner: Planner, sampled: Sampled, limits: Limits) -> Prepared:
     """Plan the other stages, now that all rows were seen."""
     summary, recorder = sampled.summary, context.recorder
-    plan = planner.plan(summary, sampled.rows.classes)
+    plan = replace(planner.plan(summary, sampled.rows.classes), levels=sampled.rows.levels)
     widths = Widths.of(sampled.codec.widths, codec=sampled.codec.bytes)
     sizes = Sizes.of(plan, sampled.rows, summary.n_rows, widths, summary.weighted)
     begun_with = saved_store(context.checkpoint)
@@ -231,7 +232,7 @@ def _new_trees(context: FitContext, prepared: Prepared, votes: OutOfBag | None) 
         return TreesInMemory()
     logged = votes if isinstance(votes, OobOnDisk) else None
     summary = prepared.sampled.summary
-    return TreesOnDisk(context.workspace.get(), summary.n_features, prepared.plan.n_classes, logged)
+    return TreesOnDisk(context.workspace.get(), summary.n_features, prepared.plan, logged)
 
 
 def _assemble(context: FitContext, prepared: Prepared, grown: _Grown) -> Assembled:
@@ -239,7 +240,7 @@ def _assemble(context: FitContext, prepared: Prepared, grown: _Grown) -> Assembl
         spilled = context.workspace.get() if prepared.on_disk else None
         made = assemble(
             prepared.sampled.summary.n_features,
-            prepared.plan.n_classes,
+            prepared.plan,
             grown.tops,
             prepared.trees_of_tops,
             grown.sinks.trees,

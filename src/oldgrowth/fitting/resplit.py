@@ -65,7 +65,7 @@ class StoreSplitter:
 
     def split(self, top: int, trees: list[tuple[int, TopTree]]) -> None:
         for bucket, tree in trees:
-            self.store.split(top, bucket, partial(_core.route, tree.nodes), tree.n_buckets)
+            self.store.split(top, bucket, partial(tree.route, levels=self.plan.levels), tree.n_buckets)
 
 
 def split_large_buckets(splitter: Splitter, top: int, tree: TopTree, plan: Plan) -> tuple[TopTree, int]:
@@ -89,7 +89,7 @@ def split_large_buckets(splitter: Splitter, top: int, tree: TopTree, plan: Plan)
                 continue
             at = bucket.bucket + moved
             splits.append((at, own))
-            tree = tree.grafted(at, own)
+            tree = tree.grafted(at, own, plan.levels)
             candidates += range(at, at + own.n_buckets)
             moved += own.n_buckets - 1
             n_split += 1

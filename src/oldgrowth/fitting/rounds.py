@@ -177,7 +177,7 @@ def _reopened(
         of_top = {
             key.removeprefix(f"{i}_"): array for key, array in arrays.items() if key.startswith(f"{i}_")
         }
-        tops[i] = _checked_split(before[i], of_top, sampled.summary)
+        tops[i] = _checked_split(before[i], of_top, sampled.summary, prepared.plan.levels)
         owners[i] = of_top["owners"]
     left = [i for i in numbers if not _finished(i, tops[i], trees, prepared.trees_of_tops)]
     store = open_store(context, prepared, {i: tops[i].n_buckets for i in left})
@@ -192,9 +192,11 @@ def _reopened(
     return Round(store, tops, buckets, int(values["split"]))
 
 
-def _checked_split(before: TopTree, arrays: dict[str, npt.NDArray[Any]], summary: DataSummary) -> TopTree:
+def _checked_split(
+    before: TopTree, arrays: dict[str, npt.NDArray[Any]], summary: DataSummary, levels: tuple[int, ...]
+) -> TopTree:
     """A top tree after its large buckets were split, if that is possible; else a ValueError."""
-    top = checked_top_tree(arrays, summary.n_features)
+    top = checked_top_tree(arrays, summary.n_features, levels)
     owners, rows = arrays["owners"], arrays["sizes"]
     if not owners.dtype == rows.dtype == np.int64 or not len(owners) == len(rows) == top.n_buckets:
         raise ValueError("another number of buckets")

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..forest.nodes import NodeFormat, bucket_leaves, is_leaf, payload
+from ..datasets.batches import FloatsOrBytes
+from ..forest.nodes import NodeFormat, bucket_leaves, is_leaf, payload, with_moved_sets
 from ..plan import PART_ROWS, Plan
 from ..reporting.progress import StageProgress
 from ..rows.records import decoded, encode
@@ -20,19 +21,25 @@ from .engine import Engine
 
 @dataclass(frozen=True)
 class TopTree:
-    """The nodes of a top tree, the depth of each bucket, and the gain by feature on its sample."""
+    """The nodes of a top tree, the depth of each bucket, the gain by feature on its sample, and the sets of
+    levels of its nodes."""
 
     nodes: npt.NDArray[np.uint64]
     bucket_depths: npt.NDArray[np.uint32]
     importances: npt.NDArray[np.float64]
+    sets: npt.NDArray[np.uint16]
 
     @property
     def n_buckets(self) -> int:
         return len(self.bucket_depths)
 
-    def grafted(self, bucket: int, tree: TopTree) -> TopTree:
+    def route(self, x: FloatsOrBytes, levels: tuple[int, ...]) -> npt.NDArray[np.uint32]:
+        """The bucket of each row."""
+        return _core.route(self.nodes, x, self.sets, levels)
+
+    def grafted(self, bucket: int, tree: TopTree, levels: tuple[int, ...]) -> TopTree:
         """This tree with another in place of a bucket; the buckets behind it move up."""
-        nodes, grafted = self.nodes.copy(), tree.nodes.copy()
+        nodes, grafted = self.nodes.copy(), with_moved_sets(tree.nodes, levels, len(self.sets))
         leaves, node_format = np.flatnonzero(is_leaf(nodes)), NodeFormat(len(self.importances))
         buckets = payload(nodes[leaves])
         at = int(leaves[buckets == bucket][0])
@@ -49,16 +56,19 @@ class TopTree:
                 [self.bucket_depths[:bucket], tree.bucket_depths, self.bucket_depths[bucket + 1 :]]
             ),
             self.importances + tree.importances,
+            np.concatenate([self.sets, tree.sets]),
         )
 
 
-def checked_top_tree(arrays: dict[str, npt.NDArray[Any]], n_features: int) -> TopTree:
+def checked_top_tree(
+    arrays: dict[str, npt.NDArray[Any]], n_features: int, levels: tuple[int, ...]
+) -> TopTree:
     """A top tree that another process wrote, if nothing in it leads outside of it; else a ValueError."""
-    tree = TopTree(arrays["nodes"], arrays["bucket_depths"], arrays["importances"])
+    tree = TopTree(arrays["nodes"], arrays["bucket_depths"], arrays["importances"], arrays["sets"])
     types = [array.dtype for array in vars(tree).values()]
-    if types != [np.dtype(np.uint64), np.dtype(np.uint32), np.dtype(np.float64)]:
+    if types != [np.dtype(np.uint64), np.dtype(np.uint32), np.dtype(np.float64), np.dtype(np.uint16)]:
         raise ValueError("arrays of other types")
-    depths = _core.depths_of_buckets(tree.nodes, n_features)
+    depths = _core.depths_of_buckets(tree.nodes, n_features, tree.sets, levels)
     if len(depths) == 0 or not np.array_equal(depths, tree.bucket_depths):
         raise ValueError("no top tree")
     if tree.importances.shape != (n_features,) or not np.isfinite(tree.importances).all():
@@ -68,7 +78,8 @@ def checked_top_tree(arrays: dict[str, npt.NDArray[Any]], n_features: int) -> To
 
 def only_bucket(n_features: int) -> TopTree:
     """The top tree of data that fit one bucket: a single leaf."""
-    return TopTree(bucket_leaves([0]), np.zeros(1, dtype=np.uint32), np.zeros(n_features))
+    no_sets = np.empty(0, dtype=np.uint16)
+    return TopTree(bucket_leaves([0]), np.zeros(1, dtype=np.uint32), np.zeros(n_features), no_sets)
 
 
 def grow_top_trees(
@@ -87,7 +98,7 @@ def grow_top_trees(
     tops: list[TopTree] = []
     for first in range(0, n_tops, at_once):
         numbers = range(first, min(first + at_once, n_tops))
-        saved = [_saved(checkpoint, top, sampled.summary.n_features) for top in numbers]
+        saved = [_saved(checkpoint, top, sampled.summary.n_features, plan.levels) for top in numbers]
         tasks = [
             None if found else engine.submit(grow_top_tree, sampled, plan, top, engine.stop)
             for top, found in zip(numbers, saved, strict=True)
@@ -101,12 +112,12 @@ def grow_top_trees(
     return tops
 
 
-def _saved(checkpoint: Checkpoint, top: int, n_features: int) -> TopTree | None:
+def _saved(checkpoint: Checkpoint, top: int, n_features: int, levels: tuple[int, ...]) -> TopTree | None:
     name = f"top-{top:05d}"
     if (found := checkpoint.saved(name)) is None:
         return None
     with checkpoint.validating(name):
-        return checked_top_tree(found[0], n_features)
+        return checked_top_tree(found[0], n_features, levels)
 
 
 def grow_top_tree(sampled: Sampled, plan: Plan, top: int, stop: _core.Stop) -> TopTree:
@@ -136,10 +147,12 @@ class _Parts:
         tree = self._grow(places[drawn], len(places), coarse, depth, place)
         if tree.n_buckets == 1:
             return tree
-        parts = self.sample.routed(tree, places)
+        levels = self.plan.levels
+        parts = self.sample.routed(tree, levels, places)
         for part in range(len(parts) - 1, -1, -1):  # from the last on: grafting moves up the buckets behind
             below = (place << 12 | part + 1) % 2**39  # with a top tree's number it has to fit 64 bits
-            tree = tree.grafted(part, self.grow(parts[part], int(tree.bucket_depths[part]), below))
+            below_part = self.grow(parts[part], int(tree.bucket_depths[part]), below)
+            tree = tree.grafted(part, below_part, levels)
         return tree
 
     def _grow(
@@ -188,9 +201,11 @@ class SampleRows:
         """The rows at these places, or all, ready to grow on."""
         return _core.make_bucket(self.codec, self.rows, places, self.classification, for_bootstrap)
 
-    def routed(self, tree: TopTree, places: npt.NDArray[np.uint32]) -> list[npt.NDArray[np.uint32]]:
+    def routed(
+        self, tree: TopTree, levels: tuple[int, ...], places: npt.NDArray[np.uint32]
+    ) -> list[npt.NDArray[np.uint32]]:
         """Those of these places whose rows are in each bucket of a tree."""
-        buckets = [_core.route(tree.nodes, x) for x in decoded(self.codec, self.records, places)]
+        buckets = [tree.route(x, levels) for x in decoded(self.codec, self.records, places)]
         order, ends = _core.group_by_bucket(np.concatenate(buckets), tree.n_buckets)
         return np.split(places[order], ends[1:-1].astype(np.intp))
 
@@ -209,7 +224,7 @@ def grow_on_sample(bucket: _core.Bucket, n_rows: int, plan: Plan, stop: _core.St
     """A tree on a sample of n_rows."""
     rules = plan.top_rules(bucket.rows / n_rows)
     rules.stop_by(stop)
-    nodes, depths, importances = _core.grow_top(
+    nodes, depths, importances, sets = _core.grow_top(
         bucket, rules, plan.seed, root.number, root.place, root.depth, list(plan.class_weights)
     )
-    return TopTree(nodes, depths, importances * (n_rows / bucket.rows))
+    return TopTree(nodes, depths, importances * (n_rows / bucket.rows), sets)

@@ -28,6 +28,8 @@ ARRAYS = (
     "table",
     "tree_crc",
 )
+# Those that only a forest with categorical features has.
+CATEGORY_ARRAYS = ("levels", "top_sets", "top_set_start", "sets", "set_start")
 
 
 # Bytes of a mapped array that are copied at a time.
@@ -70,15 +72,31 @@ class Forest:
         for array in arrays.values():
             array.flags.writeable = False
         try:
-            self._core = _core.Forest(n_features, n_classes, **arrays, files=list(self._files))
+            own = {name: arrays[name] for name in ARRAYS}
+            categories = None
+            if "levels" in arrays:
+                categories = _core.CategoryArrays(**{name: arrays[name] for name in CATEGORY_ARRAYS})
+            self._core = _core.Forest(
+                n_features, n_classes, **own, files=list(self._files), categories=categories
+            )
         except ValueError as error:  # as "section: what is wrong"
             section, _, wrong = str(error).partition(": ")
             raise CorruptedModelFileError(path or "The forest", section, wrong or "not possible") from error
 
     def __getattr__(self, name: str) -> npt.NDArray[Any]:
-        if name in ARRAYS:
+        if name in ARRAYS or (name in CATEGORY_ARRAYS and name in self._arrays):
             return self._arrays[name]
         raise AttributeError(name)
+
+    @property
+    def array_names(self) -> tuple[str, ...]:
+        """The names of the arrays, in the order of a model file."""
+        return ARRAYS + CATEGORY_ARRAYS if self.levels else ARRAYS
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """The number of levels of each feature, 0 if it is not categorical; empty if none is."""
+        return tuple(self._arrays["levels"].tolist()) if "levels" in self._arrays else ()
 
     @property
     def mapped(self) -> bool:
@@ -108,7 +126,7 @@ class Forest:
     def digest(self) -> str:
         """A hash of every bit of the model."""
         digest = hashlib.sha256(f"{self.n_features} {self.n_classes}".encode())
-        for name in ARRAYS:
+        for name in self.array_names:
             digest.update(name.encode())
             for part in self.parts(name):
                 digest.update(part.data)

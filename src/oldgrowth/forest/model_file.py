@@ -34,7 +34,7 @@ from ..system.atomic_file import new_file
 from .forest import ARRAYS, Forest, MappedArrays
 from .model_meta import SavedForest, shape_of
 
-VERSION = 1
+VERSION = 2  # of a forest with categorical features; of others it is 1
 PAGE = 4096
 # The last byte is not text, and ends the output of programs that print the file.
 _MAGIC = b"OLDGROW\x1a"
@@ -48,7 +48,16 @@ _TYPES: dict[str, np.dtype[Any]] = {name: np.dtype("<u8") for name in ARRAYS} | 
     "meta": np.dtype("u1"),
 }
 # The sections of bottom trees, each with its checksum: a tree is checked when it is first used.
-_TREES = ("nodes", "table")
+_TREES = ("nodes", "table", "sets")
+# The sections that a file of version 2 has in addition.
+_CATEGORY_TYPES: dict[str, np.dtype[Any]] = {
+    "levels": np.dtype("<u4"),
+    "top_sets": np.dtype("<u2"),
+    "top_set_start": np.dtype("<u8"),
+    "sets": np.dtype("<u2"),
+    "set_start": np.dtype("<u8"),
+}
+_ALL_TYPES = _TYPES | _CATEGORY_TYPES
 
 
 @dataclass(frozen=True)
@@ -73,6 +82,10 @@ class Model:
     meta: dict[str, Any]
     sections: tuple[Section, ...]
     size: int
+
+
+def _types_of(version: int) -> dict[str, np.dtype[Any]]:
+    return _TYPES if version == 1 else _ALL_TYPES
 
 
 def _page_after(end: int) -> int:
@@ -119,8 +132,8 @@ class ModelWriter:
     def start(self, name: str, n_items: int | None = None, dtype: npt.DTypeLike | None = None) -> None:
         """Begin a section; `finish` checks that it has `n_items`, if given."""
         assert self._open is None, "finish the section first"
-        assert name in _TYPES and name not in (s.name for s in self._sections)
-        assert dtype is None or np.dtype(dtype) == _TYPES[name], f"{name} holds {_TYPES[name]}"
+        assert name in _ALL_TYPES and name not in (s.name for s in self._sections)
+        assert dtype is None or np.dtype(dtype) == _ALL_TYPES[name], f"{name} holds {_ALL_TYPES[name]}"
         end = self._file.tell()
         self._file.write(bytes(_page_after(end) - end))
         self._open, self._crc, self._length = (name, n_items), 0, 0
@@ -128,7 +141,7 @@ class ModelWriter:
     def append(self, part: npt.NDArray[Any]) -> None:
         """Add items to the section that is open."""
         assert self._open is not None, "start a section first"
-        dtype = _TYPES[self._open[0]]
+        dtype = _ALL_TYPES[self._open[0]]
         assert part.dtype == dtype and part.ndim == 1, f"{self._open[0]} holds {dtype}"
         step = _PART_BYTES // dtype.itemsize
         for first in range(0, len(part), step):
@@ -141,7 +154,9 @@ class ModelWriter:
         """End the section that is open."""
         assert self._open is not None, "start a section first"
         name, n_items = self._open
-        assert n_items is None or self._length == n_items * _TYPES[name].itemsize, f"{name} is not complete"
+        assert n_items is None or self._length == n_items * _ALL_TYPES[name].itemsize, (
+            f"{name} is not complete"
+        )
         offset = self._file.tell() - self._length
         self._sections.append(Section(name, offset, self._length, self._crc))
         self._open = None
@@ -157,12 +172,14 @@ class ModelWriter:
         self.add("meta", np.frombuffer(json.dumps(meta, allow_nan=False).encode(), dtype=np.uint8))
 
     def _write_header(self) -> None:
-        missing = sorted(_TYPES.keys() - {s.name for s in self._sections})
+        written = {s.name for s in self._sections}
+        version = 2 if written & _CATEGORY_TYPES.keys() else 1
+        missing = sorted(_types_of(version).keys() - written)
         assert self._open is None and not missing, f"{missing} not written"
         page = bytearray(PAGE)
-        _HEADER.pack_into(page, 0, _MAGIC, VERSION, len(self._sections), self._file.tell())
+        _HEADER.pack_into(page, 0, _MAGIC, version, len(self._sections), self._file.tell())
         for i, s in enumerate(self._sections):
-            entry = (s.name.encode(), _TYPES[s.name].str.encode(), s.offset, s.length, s.crc)
+            entry = (s.name.encode(), _ALL_TYPES[s.name].str.encode(), s.offset, s.length, s.crc)
             _ENTRY.pack_into(page, _HEADER.size + i * _ENTRY.size, *entry)
         _CRC.pack_into(page, PAGE - _CRC.size, _page_crc(page))
         self._file.seek(0)
@@ -172,7 +189,7 @@ class ModelWriter:
 def write_model(path: str | os.PathLike[str], forest: Forest, meta: dict[str, Any]) -> None:
     """Write a forest and the metadata from `describe`."""
     with ModelWriter(path) as writer:
-        for name in ARRAYS:
+        for name in forest.array_names:
             writer.start(name, len(getattr(forest, name)))
             for part in forest.parts(name):
                 writer.append(part)
@@ -187,7 +204,7 @@ def checksums_of(path: str | os.PathLike[str]) -> dict[str, int]:
     with _naming(path), open(path, "rb", buffering=0, opener=_open_at_once) as file:
         size = os.fstat(file.fileno()).st_size
         sections = _read_header(path, _read(path, file, 0, min(size, PAGE)).tobytes(), size)
-    return {section.name: section.crc for section in sections if section.name in ARRAYS}
+    return {section.name: section.crc for section in sections if section.name != "meta"}
 
 
 def read_model(path: str | os.PathLike[str], mmap: bool = True) -> Model:
@@ -208,7 +225,7 @@ def read_model(path: str | os.PathLike[str], mmap: bool = True) -> Model:
         n_features, n_classes = shape_of(meta)
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptedModelFileError(path, "meta", str(error)) from error
-    arrays = {name: parts[name].view(_TYPES[name]) for name in ARRAYS}
+    arrays = {name: part.view(_ALL_TYPES[name]) for name, part in parts.items()}
     trees = None
     if mapped is not None:
         trees = MappedArrays((mapped,), {s.name: s.crc for s in sections if s.name in _TREES}, path)
@@ -265,14 +282,14 @@ def _read_header(path: Path, page: bytes, size: int) -> tuple[Section, ...]:
         raise TruncatedModelFileError(path, size, length)
     if size > length:
         raise CorruptedModelFileError(path, "header", f"{size:,} bytes instead of {length:,}")
-    if version != VERSION or count != len(_TYPES):
+    if version == 0 or count != len(_types_of(version)):
         raise CorruptedModelFileError(path, "header", f"version {version} with {count} sections")
     sections: list[Section] = []
     end = PAGE
     for i in range(count):
         name, dtype, *place = _ENTRY.unpack_from(page, _HEADER.size + i * _ENTRY.size)
         section = Section(name.rstrip(b"\0").decode("ascii", "replace"), *place)
-        known = _TYPES.get(section.name)
+        known = _types_of(version).get(section.name)
         if known is None or section.name in (s.name for s in sections):
             raise CorruptedModelFileError(path, "header", f"an unexpected section {section.name!r}")
         if dtype.rstrip(b"\0") != known.str.encode() or section.length % known.itemsize:

@@ -60,6 +60,17 @@ class NodeFormat:
         return (splits >> self._missing_shift & np.uint64(1)).astype(bool)
 
 
+def with_moved_sets(nodes: Nodes, levels: tuple[int, ...], by: int) -> Nodes:
+    """A copy of a tree whose sets of levels come after `by` other words."""
+    moved = nodes.copy()
+    if levels and by:
+        splits = np.flatnonzero(~is_leaf(nodes))
+        features = NodeFormat(len(levels)).feature(nodes[splits])
+        apart = splits[np.array(levels)[features] > _core.INLINE_LEVELS]  # their sets are beside the nodes
+        moved[apart] += np.uint64(by)
+    return moved
+
+
 def leaf_values(leaves: Nodes) -> npt.NDArray[np.float64]:
     """The values of the leaves of a regression tree."""
     return (leaves << np.uint64(1)).view(np.float64)

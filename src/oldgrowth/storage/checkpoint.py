@@ -23,7 +23,7 @@ from .. import _core
 from ..errors import CheckpointError, DamagedCheckpointError, OldgrowthError
 from .workspace import Workspace
 
-_FORMAT = 5
+_FORMAT = 6
 _CRC_BYTES = 4  # behind the arrays, of all of them
 IDENTITY = "checkpoint.json"
 # What Python raises for contents of another shape or type than expected.

@@ -12,40 +12,46 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..plan import Plan
 from .task_log import Entry, Run, TaskLog
 from .workspace import Workspace
 
 if TYPE_CHECKING:
     from .votes import OobOnDisk
 
-_TREE = struct.Struct("<QQII")  # nodes, floats of the table, depth, checksum of these
+_TREE = struct.Struct("<QQQII")  # nodes, floats of the table, words of the sets, depth, checksum of these
+
+NO_SETS = np.empty(0, dtype=np.uint16)
 
 
 # Where a tree is in the log, and how long.
 _PLACE = np.dtype(
     [("bucket", "<u4"), ("tree", "<u4"), ("depth", "<u4"), ("crc", "<u4"),
-     ("offset", "<u8"), ("nodes", "<u4"), ("table", "<u8")]
+     ("offset", "<u8"), ("nodes", "<u4"), ("table", "<u8"), ("sets", "<u4")]
 )  # fmt: skip
-_PACKED_PLACE = struct.Struct("<IIIIQIQ")
+_PACKED_PLACE = struct.Struct("<IIIIQIQI")
 
 
 @dataclass(frozen=True)
 class BottomTree:
-    """One grown tree: nodes, shares of the classes in mixed leaves, gain by feature, depth."""
+    """One grown tree: nodes, shares of the classes in mixed leaves, gain by feature, depth, sets of
+    levels."""
 
     nodes: npt.NDArray[np.uint64]
     table: npt.NDArray[np.float32]
     importances: npt.NDArray[np.float64]
     depth: int
+    sets: npt.NDArray[np.uint16]
 
 
 @dataclass(frozen=True)
 class TreeSizes:
-    """For each of some trees: its nodes, the floats of its table, its depth."""
+    """For each of some trees: its nodes, the floats of its table, its depth, the words of its sets."""
 
     nodes: npt.NDArray[np.generic]
     table: npt.NDArray[np.generic]
     depth: npt.NDArray[np.generic]
+    sets: npt.NDArray[np.generic]
 
 
 class GrownTrees(ABC):
@@ -88,8 +94,8 @@ class TreesInMemory(GrownTrees):
 
     def sizes(self, top: int, n_buckets: int, n_trees: int) -> TreeSizes:
         trees = [self._trees[top][divmod(i, n_trees)] for i in range(n_buckets * n_trees)]
-        lengths = [(len(tree.nodes), len(tree.table), tree.depth) for tree in trees]
-        return TreeSizes(*np.array(lengths, dtype=np.int64).reshape(-1, 3).T)
+        lengths = [(len(tree.nodes), len(tree.table), tree.depth, len(tree.sets)) for tree in trees]
+        return TreeSizes(*np.array(lengths, dtype=np.int64).reshape(-1, 4).T)
 
     def pop_all(self, top: int, n_buckets: int, n_trees: int) -> Iterator[BottomTree]:
         for i in range(n_buckets * n_trees):
@@ -100,10 +106,10 @@ class TreesOnDisk(GrownTrees):
     """Takes up the trees that an interrupted fit has logged; with `votes`, those that have theirs."""
 
     def __init__(
-        self, workspace: Workspace, n_features: int, n_classes: int, votes: OobOnDisk | None = None
+        self, workspace: Workspace, n_features: int, plan: Plan, votes: OobOnDisk | None = None
     ) -> None:
         self._log = TaskLog(workspace, "trees.log", None if votes is None else votes.log)
-        self._n_features, self._n_classes = n_features, n_classes
+        self._n_features, self._n_classes, self._levels = n_features, plan.n_classes, plan.levels
         self._places: dict[int, bytearray] = {}  # of each top tree; there may be millions
         # The trees that are there, as they were grown together, if there are votes of an interrupted fit.
         self.runs: set[Run] | None = None if votes is None or not votes.resumed_bytes else set()
@@ -120,8 +126,8 @@ class TreesOnDisk(GrownTrees):
             if offset + _TREE.size > end:
                 raise self._log.impossible(entry.offset, "it does not hold its trees")
             self._log.read(offset, head)
-            n_nodes, n_table, *_ = _TREE.unpack(head.tobytes())
-            if offset + _TREE.size + 8 * n_nodes + 4 * n_table > end:
+            n_nodes, n_table, n_sets, *_ = _TREE.unpack(head.tobytes())
+            if offset + _TREE.size + 8 * n_nodes + 4 * n_table + 2 * n_sets > end:
                 raise self._log.impossible(entry.offset, "it does not hold its trees")
             offset = self._remember(entry.top, entry.bucket, entry.first_tree + i, offset, head.tobytes())
         if offset != end:
@@ -135,11 +141,11 @@ class TreesOnDisk(GrownTrees):
     def add(self, top: int, bucket: int, first_tree: int, trees: list[BottomTree]) -> None:
         parts, heads = [], []
         for tree in trees:
-            bits = [array.view(np.uint8) for array in (tree.importances, tree.nodes, tree.table)]
+            bits = [array.view(np.uint8) for array in (tree.importances, tree.nodes, tree.table, tree.sets)]
             crc = 0
             for part in bits:
                 crc = _core.crc32c(part, crc)
-            heads.append(_TREE.pack(len(tree.nodes), len(tree.table), tree.depth, crc))
+            heads.append(_TREE.pack(len(tree.nodes), len(tree.table), len(tree.sets), tree.depth, crc))
             parts += [np.frombuffer(heads[-1], dtype=np.uint8), *bits]
         size = sum(len(part) for part in parts)
         entry = self._log.append(top, bucket, first_tree, len(trees), parts, size)
@@ -149,10 +155,10 @@ class TreesOnDisk(GrownTrees):
             offset = self._remember(top, bucket, first_tree + i, offset, head)
 
     def _remember(self, top: int, bucket: int, tree: int, offset: int, head: bytes) -> int:
-        nodes, table, depth, crc = _TREE.unpack(head)
-        place = _PACKED_PLACE.pack(bucket, tree, depth, crc, offset + _TREE.size, nodes, table)
+        nodes, table, sets, depth, crc = _TREE.unpack(head)
+        place = _PACKED_PLACE.pack(bucket, tree, depth, crc, offset + _TREE.size, nodes, table, sets)
         self._places.setdefault(top, bytearray()).extend(place)
-        return int(offset + _TREE.size + 8 * (self._n_features + nodes) + 4 * table)
+        return int(offset + _TREE.size + 8 * (self._n_features + nodes) + 4 * table + 2 * sets)
 
     def sync(self) -> None:
         self._log.sync()
@@ -162,24 +168,26 @@ class TreesOnDisk(GrownTrees):
 
     def sizes(self, top: int, n_buckets: int, n_trees: int) -> TreeSizes:
         places = self._in_order(top, n_buckets, n_trees)
-        return TreeSizes(places["nodes"], places["table"], places["depth"])
+        return TreeSizes(places["nodes"], places["table"], places["depth"], places["sets"])
 
     def pop_all(self, top: int, n_buckets: int, n_trees: int) -> Iterator[BottomTree]:
         places = self._in_order(top, n_buckets, n_trees)
         del self._places[top]
         for place in places:
-            offset, n_nodes, n_table = int(place["offset"]), int(place["nodes"]), int(place["table"])
-            data = np.empty(8 * (self._n_features + n_nodes) + 4 * n_table, dtype=np.uint8)
+            offset = int(place["offset"])
+            nodes = 8 * self._n_features
+            table = nodes + 8 * int(place["nodes"])
+            sets = table + 4 * int(place["table"])
+            data = np.empty(sets + 2 * int(place["sets"]), dtype=np.uint8)
             self._log.read(offset, data)
             if _core.crc32c(data) != place["crc"]:
                 raise self._log.damaged(offset, "its checksum does not match")
-            nodes = 8 * self._n_features
-            table = nodes + 8 * n_nodes
             tree = BottomTree(
                 data[nodes:table].view(np.uint64),
-                data[table:].view(np.float32),
+                data[table:sets].view(np.float32),
                 data[:nodes].view(np.float64),
                 int(place["depth"]),
+                data[sets:].view(np.uint16),
             )
             if offset < self._resumed_bytes and not self._possible(tree):
                 raise self._log.impossible(offset, "this is no tree of the forest")
@@ -189,8 +197,11 @@ class TreesOnDisk(GrownTrees):
         """Whether nothing in a tree leads outside of it, as with those of a model file."""
         rows, rest = divmod(len(tree.table), max(self._n_classes, 1))
         whole = rest == 0 and (self._n_classes > 0 or rows == 0)
+        whole = whole and (bool(self._levels) or len(tree.sets) == 0)
         gains = bool(np.isfinite(tree.importances).all() and (tree.importances >= 0).all())
-        sound = _core.check_bottom_tree(tree.nodes, self._n_features, self._n_classes, rows)
+        sound = _core.check_bottom_tree(
+            tree.nodes, self._n_features, self._n_classes, rows, tree.sets, self._levels
+        )
         return whole and gains and sound
 
     def _index(self, top: int, n_buckets: int, n_trees: int) -> npt.NDArray[np.int64]:
