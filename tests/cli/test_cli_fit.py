@@ -210,7 +210,7 @@ def test_weights_of_classes_have_the_type_of_the_labels(parquet: Path, tmp_path:
     ("arguments", "code", "words"),
     [
         (["--target", "lable"], 1, "has no column 'lable'. Did you mean 'label' "),
-        (["--target", "label"], 1, "cannot be a feature"),
+        (["--target", "label", "--categorical", "none"], 1, "holds text"),
         ([*dropping("label"), "--drop", "no"], 1, "has no column 'no'"),
         ([*dropping("label"), "--features", "a"], 2, "--features and --drop cannot both be given"),
         ([*dropping("label"), "--task", "regression"], 1, "holds text, but a regression needs numbers"),
@@ -378,7 +378,7 @@ def test_columns_that_are_named_like_parameters_keep_their_names(
 ) -> None:
     (tmp_path / "x.csv").write_text("max_depth,y\na,1\nb,2\n")
     fitted = ["fit", tmp_path / "x.csv", "--target", "y", "-o", tmp_path / "f.og", "--quiet"]
-    assert "'max_depth'" in failed(capsys, 1, *map(str, fitted))
+    assert "'max_depth'" in failed(capsys, 1, *map(str, fitted), "--categorical", "none")
     assert "'bucket_size'" in failed(capsys, 1, *map(str, fitted), "--features", "bucket_size")
 
 

@@ -52,7 +52,7 @@ def test_empty_batches_are_no_end():
     ("batch", "what"),
     [((X[:, :1], np.zeros(10)), "1 columns"), ((X, np.zeros(9)), r"y has shape \(9,\)"), (X, "no y"),
      ((X, np.zeros(10), np.ones(10)), "a weight"), ((X, np.zeros(10), np.ones(3)), "weight has shape"),
-     ((X.ravel(), np.zeros(10)), r"shape \(20,\)"), ((X.astype(str), np.zeros(10)), "not a 2-D array"),
+     ((X.ravel(), np.zeros(10)), r"shape \(20,\)"), ((X.astype(str), np.zeros(10)), "type <U.*batch 0 has"),
      ((X, np.zeros(10, int)), "labels of type int64"), ((X, np.zeros(10), None, 1), "4 parts"),
      ((X, np.zeros(10), ["u"] * 10), "weights of type")],
 )  # fmt: skip

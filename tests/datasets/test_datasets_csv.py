@@ -11,11 +11,11 @@ from oldgrowth.datasets import csv as csv_module
 from oldgrowth.errors import (
     BadValueError,
     BrokenLineError,
-    ColumnTypeError,
     DuplicateColumnError,
     MissingLabelError,
     NoDataError,
     ParameterError,
+    TextColumnsError,
 )
 
 
@@ -75,8 +75,8 @@ def test_not_a_number(line, tmp_path, small_blocks):
     lines = ["1,2,3"] * 9000
     lines[line - 2] = "1,2,x7"
     path = write(tmp_path, "a,b,c\n" + "\n".join(lines) + "\n")
-    wanted = ColumnTypeError if line == 2 else BadValueError
-    match = r"'c' of .*a.csv has type string" if line == 2 else rf"a.csv, line {line}, column c: .*'x7'"
+    wanted = TextColumnsError if line == 2 else BadValueError
+    match = r"'c' of .*a.csv holds text" if line == 2 else rf"a.csv, line {line}, column c: .*'x7'"
     with pytest.raises(wanted, match=match):
         read(path)
 

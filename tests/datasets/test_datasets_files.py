@@ -15,7 +15,6 @@ from dataset_sources import plain
 from oldgrowth import open_dataset
 from oldgrowth.datasets.batches import Span
 from oldgrowth.errors import (
-    ColumnTypeError,
     DifferentFilesError,
     DuplicateColumnError,
     MissingColumnError,
@@ -133,8 +132,7 @@ def test_partitions_are_columns(tmp_path):
     assert values(f"{tmp_path}/*/*/x.parquet", target="kind") == batch.x.tolist()
     assert values(tmp_path, features=["year"]) == [[2020], [2020], [2021]]
     assert values(f"{tmp_path}/year=2020/*/x.parquet", features=["v"]) == [[1], [2]]
-    with pytest.raises(ColumnTypeError, match="'kind' of"):
-        open_dataset(tmp_path)
+    assert open_dataset(tmp_path).text_features == (2,)
 
 
 def test_partitions_without_a_value(tmp_path):

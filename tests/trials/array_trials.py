@@ -15,7 +15,8 @@ from trial import NAMES, Trial, X, Y, classifier, frame, opens, regressor
 
 from oldgrowth import errors, open_dataset, plot
 
-TEXT = frame(b="red", c=pd.Timestamp("2020-01-01"))[NAMES]
+TEXT = frame(b="red", c=["u", "v"] * 20)[NAMES]
+DATE = pd.Timestamp("2020-01-01")
 LABELS = np.where(Y, "wet", "dry")
 
 
@@ -23,8 +24,8 @@ def fits(name, x, y=Y, model=classifier, **parameters):
     return Trial(f"fit {name}", lambda: model(**parameters).fit(x, y).predict(x).shape, result=(len(y),))
 
 
-def fit_refused(name, x, *words, y=Y, error=errors.DataError, model=classifier, weight=None):
-    return Trial(f"fit {name}", lambda: model().fit(x, y, weight), error=error, words=words)
+def fit_refused(name, x, *words, y=Y, error=errors.DataError, model=classifier, weight=None, **parameters):
+    return Trial(f"fit {name}", lambda: model(**parameters).fit(x, y, weight), error=error, words=words)
 
 
 def used(name, call, *words, error=errors.DataError):
@@ -39,6 +40,14 @@ def named(name, x, *words, error=errors.DataError):
         lambda: classifier().fit(frame()[NAMES], Y).predict(x),
         error=error,
         words=words,
+    )
+
+
+def after_text(name, call, *words, result=None):
+    """Uses a forest that was fitted on a frame with text."""
+    error = None if result else errors.DataError
+    return Trial(
+        f"predict {name}", lambda: call(classifier().fit(TEXT, Y)), error=error, words=words, result=result
     )
 
 
@@ -69,16 +78,83 @@ TRIALS = [
     fits("a regression", X, X[:, 0], regressor),
     fits("a regression of ints", X, Y, regressor),
     fits("one class", X, np.zeros(40, int)),
+    fits("text columns of a frame", TEXT),
+    fits("text columns, regression", TEXT, X[:, 0], model=regressor),
+    fits("text columns of polars", pl.from_pandas(TEXT)),
+    fits("a text column of Arrow", pa.table({"a": X[:, 0], "b": ["x"] * 40})),
+    fits("categories that are text", frame(b=pd.Categorical(["u", "v"] * 20))[NAMES]),
+    fits("text in an array", np.array([["u", "red"]] * 40)),
+    fits("text in an array of objects", np.array([[1, "red"]] * 40, dtype=object)),
+    fits("text in a list", [[1.5, "red"], [2, None]] * 20),
     fit_refused(
-        "text columns of a frame", TEXT, "'b'", "'red'", "'c'", "datetime", error=errors.NotNumbersError
+        "text that is to be numbers",
+        TEXT,
+        "'b'",
+        "categorical_features",
+        error=errors.TextColumnsError,
+        categorical_features=None,
     ),
-    fit_refused("text columns, regression", TEXT, "'b'", "'c'", model=regressor),
-    fit_refused("text columns of polars", pl.from_pandas(TEXT), "'b'", "'red'", "'c'"),
-    fit_refused("a text column of Arrow", pa.table({"a": X[:, 0], "b": ["x"] * 40}), "'b'", "'x'"),
-    fit_refused("categories that are text", frame(b=pd.Categorical(["u", "v"] * 20))[NAMES], "'b'", "'u'"),
-    fit_refused("text in an array", np.array([["1", "red"]] * 40), "1 (text: 'red' in row 0)"),
     fit_refused(
-        "text in an array of objects", np.array([[1, "red"]] * 40, dtype=object), "column 1", "'red'"
+        "text that is not named",
+        TEXT,
+        "'b'",
+        "not in categorical_features",
+        error=errors.TextColumnsError,
+        categorical_features=["a"],
+    ),
+    fit_refused(
+        "a category that is no feature",
+        TEXT,
+        "'z'",
+        "'a'",
+        error=errors.MissingColumnError,
+        categorical_features=["z"],
+    ),
+    fit_refused(
+        "a category beyond the features",
+        X,
+        "from 0 to 2",
+        error=errors.ParameterError,
+        categorical_features=[3],
+    ),
+    fit_refused(
+        "a mask of another length", X, "3 bools", error=errors.ParameterError, categorical_features=[True]
+    ),
+    fit_refused(
+        "categories that are a word",
+        X,
+        "categorical_features",
+        error=errors.ParameterError,
+        categorical_features=1.5,
+    ),
+    fit_refused(
+        "text and numbers in a column",
+        frame(b=[1, "red"] * 20)[NAMES],
+        "'b'",
+        "numbers and text",
+        error=errors.NotNumbersError,
+    ),
+    fit_refused(
+        "a date and text",
+        frame(b="red", c=DATE)[NAMES],
+        "'c'",
+        "pd.to_datetime(X[c]",
+        "['c']",
+        error=errors.NotNumbersError,
+    ),
+    fit_refused(
+        "two dates and a duration",
+        frame(b=DATE, c=DATE, d=DATE - DATE)[[*NAMES, "d"]],
+        "['b', 'c']",
+        "X[c] / pd.Timedelta(days=1)",
+    ),
+    fit_refused(
+        "a category of infinity",
+        frame(b=np.inf)[NAMES],
+        "'b'",
+        "infinity",
+        error=errors.InfiniteLevelError,
+        categorical_features=["b"],
     ),
     fit_refused("dicts in a frame", frame(b=[{}] * 40)[NAMES], "'b'", "dict"),
     fit_refused("lists in a frame", frame(b=[[1]] * 40)[NAMES], "'b'"),
@@ -295,6 +371,24 @@ TRIALS = [
     named("columns in another order", frame()[["b", "a", "c"]], "same order"),
     named("a column too many", frame(), "y"),
     named("a text column", frame(b="red")[NAMES], "'b'", "'red'"),
+    after_text("words", lambda m: m.predict(TEXT).shape, result=(40,)),
+    after_text("other text", lambda m: m.predict(TEXT.assign(b="blue", c=None)).shape, result=(40,)),
+    after_text(
+        "text as codes", lambda m: m.predict(frame()[NAMES]), "'b'", "levels of this feature are text"
+    ),
+    after_text("text as an array of numbers", lambda m: m.predict(X), "levels of this feature are text"),
+    after_text("text in one column alone", lambda m: m.predict(frame(b="red")[NAMES]), "'c'"),
+    after_text(
+        "text where numbers were", lambda m: m.predict(TEXT.assign(a="red")), "'a'", "learned numbers"
+    ),
+    after_text("a date where text was", lambda m: m.predict(TEXT.assign(b=DATE)), "'b'", "pd.to_datetime"),
+    after_text("one row without its dimension, after text", lambda m: m.predict(X[0]), "reshape"),
+    after_text(
+        "a dataset of numbers, after text",
+        lambda m: m.predict(open_dataset(frame()[NAMES])),
+        "'b'",
+        "are text",
+    ),
     Trial(
         "score a regression on text",
         lambda: regressor().fit(X, Y).score(X, LABELS),

@@ -49,6 +49,7 @@ COMMAS = table().replace(",", ";").replace(".", ",")
 NAMELESS = table().split("\n", 1)[1]
 LATIN = table(y=np.where(Y, "né", "non")).encode("latin-1")
 TEXT = table(u="red", v="2020-01-01")
+WORDS = table(u="red", v="blue")
 
 TRIALS = [
     fit("fit", "t.csv", *FIT),
@@ -125,7 +126,19 @@ TRIALS = [
         words=("u.csv", "--delimiter ';'"),
         u_csv=COMMAS,
     ),
-    fit("fit, text columns", "u.csv", *FIT, code=1, words=("u.csv", "'u'", "'v'", "--features"), u_csv=TEXT),
+    fit("fit, text and dates", "u.csv", *FIT, code=1, words=("u.csv", "'v'", "--features"), u_csv=TEXT),
+    fit("fit, text columns", "u.csv", *FIT, u_csv=WORDS),
+    fit("fit, text columns by name", "u.csv", *FIT, "--categorical", "u,v", u_csv=WORDS),
+    fit(
+        "fit, text columns left out",
+        "u.csv",
+        *FIT,
+        "--categorical",
+        "none",
+        code=1,
+        words=("'u'", "'v'", "--categorical"),
+        u_csv=WORDS,
+    ),
     fit(
         "fit, text among numbers",
         "u.csv",

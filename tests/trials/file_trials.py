@@ -75,7 +75,7 @@ def works(name, source, result=FIRST, make=None, **options):
 
 
 COLUMNS = {**{name: X[:, i] for i, name in enumerate(NAMES)}, "y": Y}
-BAD = {"u": "red", "v": pd.Timestamp("2020-01-01")}
+BAD = {"u": pd.Timedelta(days=1), "v": pd.Timestamp("2020-01-01")}
 BIG = [2**60, 2**60 + 1] * 20
 
 TRIALS = [
@@ -239,7 +239,7 @@ TRIALS = [
     refused("an iterator", iter([X]), errors.OnceOnlyError, "iterator"),
     refused("a generator", (x for x in [X]), errors.OnceOnlyError, "generator"),
     refused("an array of one dimension", X[:, 0], errors.DataError, "shape (40,)"),
-    refused("an array of text", np.array([["a"]]), errors.ColumnTypeError, "<U1"),
+    refused("an array of text", np.array([["a"]]), errors.TextColumnsError, "Column 0"),
     refused("an option that arrays do not have", X, errors.ParameterError, "delimiter", delimiter=";"),
     refused(
         "Excel",
@@ -366,9 +366,10 @@ TRIALS = [
         "t.parquet",
         errors.ColumnTypeError,
         "'u'",
-        "string",
+        "duration",
         "'v'",
         "timestamp",
+        "pl.scan_parquet('t.parquet')",
         make=parquet(**BAD),
         target="y",
     ),
@@ -401,7 +402,7 @@ TRIALS = [
     refused(
         "bad columns of hdf5",
         "t.h5",
-        errors.ColumnTypeError,
+        errors.TextColumnsError,
         "'u'",
         "'v'",
         make=hdf5(**COLUMNS, u=["x"] * 40, v=["y"] * 40),
@@ -409,14 +410,14 @@ TRIALS = [
     ),
     refused(
         "bad columns of a table",
-        pa.table({"a": [1.0], "u": ["x"], "v": [b"y"]}),
+        pa.table({"a": [1.0], "u": [[1]], "v": [b"y"]}),
         errors.ColumnTypeError,
         "'u'",
         "'v'",
     ),
     refused(
         "thirty bad columns",
-        frame(**{f"t{i}": "x" for i in range(30)}),
+        frame(**{f"t{i}": BAD["v"] for i in range(30)}),
         errors.ColumnTypeError,
         "30 columns",
         "'t0'",
@@ -566,7 +567,12 @@ TRIALS = [
     ),
     refused("a function that fails", lambda: 1 / 0, errors.FailedBatchError, "ZeroDivisionError"),
     refused("a function of no batch", lambda: iter([]), errors.NoDataError, "no batch"),
-    refused("a function of text", lambda: iter([np.array([["a"]])]), errors.BatchError, "Batch 0"),
+    refused(
+        "a function of text",
+        lambda: iter([np.array([["a"]])]),
+        errors.TextColumnsError,
+        "Column 0 of the callable",
+    ),
     refused("a class", dict, errors.UnknownSourceError, "type"),
     Trial(
         "labels that differ beyond 2**53",

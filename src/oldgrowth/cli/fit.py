@@ -106,6 +106,7 @@ def look_at_target(data: Dataset, task: str) -> Target:
         raise DataError("A forest needs a target: name its column with --target.")
     # With a single feature, columnar files are read quickly.
     narrow = data if data.feature_names is None else data.select(data.feature_names[:1])
+    narrow = narrow.uncoded()
     holds = ""
     for batch in narrow.batches(_LOOK_ROWS):
         holds = _held(batch.y)

@@ -15,9 +15,14 @@ from ..messages.surface import OPTION_NAMES, in_words_of, on_command_line
 
 _CLASSES = {"random-forest": "RandomForest", "extra-trees": "ExtraTrees", "subsets": "SubsetForest"}
 _ALIASES = {name: [f"--{OPTION_NAMES[name]}"] for name in ("n_estimators", "random_state", "n_jobs")}
+_ALIASES["categorical_features"] = [f"--{OPTION_NAMES['categorical_features']}"]
 _ALIASES["n_jobs"].append("-j")
 # Words in the texts of parameters that do not apply to options, and what replaces them.
-_IN_PYTHON = (("a dict", "label=weight,..."), ("; or the metric to score it with", ""))
+_IN_PYTHON = (
+    ("a dict", "label=weight,..."),
+    ("; or the metric to score it with", ""),
+    (", a list with a bool for each feature", ""),
+)
 _LEFT_OUT = ("verbose",)  # --quiet takes its place
 
 
@@ -129,11 +134,17 @@ class Value(click.ParamType):  # type: ignore[type-arg]  # generic in newer vers
         shown = [word for kind, word in words.items() if kind in self._types]
         if self._pairs:
             shown.insert(0, "LABEL=WEIGHT,...")
+        if self._names:
+            shown = ["NAME,...", *shown]
         self.name = "|".join(shown) or "TEXT"
 
     @property
     def _pairs(self) -> bool:
         return any(kind.startswith("dict") for kind in self._types)
+
+    @property
+    def _names(self) -> bool:
+        return any(kind.startswith("list") for kind in self._types)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         return self.name
@@ -143,6 +154,8 @@ class Value(click.ParamType):  # type: ignore[type-arg]  # generic in newer vers
             return value
         if "None" in self._types and value.lower() == "none":
             return None
+        if self._names:
+            return value if value == "from_dtype" else [name.strip() for name in value.split(",")]
         for kind, number in (("int", int), ("float", float)):
             if kind in self._types:
                 try:

@@ -82,7 +82,7 @@ class Source:
         if not asked and (known is None or isinstance(data, MatrixDataset)):
             nameless = None if isinstance(data, MatrixDataset) else data.feature_names
             warn_of_names(nameless, known, "--features names them in the order of training.")
-        return data
+        return data.coded_for(model._levels)
 
 
 AnySource = Source | SceneSource

@@ -28,13 +28,14 @@ from ..errors import (
 from ..messages.notebook_html import html_table, in_html
 from ..messages.text import printable
 from .batches import Batch, BatchBuilder, Piece, Span
+from .coded import Coded
 from .columns import first_twice
 from .images import RowImage
 
 COUNTED_ROWS = 1 << 16  # read at a time to count them
 
 
-class Dataset(ABC):
+class Dataset(Coded, ABC):
     """Rows in a fixed order, read in batches."""
 
     kind: str
@@ -138,6 +139,7 @@ class Dataset(ABC):
         if isinstance(carry, str):
             raise ParameterError("carry", carry, "a list of column names")
         self._check_names(carry)
+        self._check_coded()
         return self._batches(rows, start, tuple(carry), keep_bytes)
 
     def _batches(self, rows: int, start: int, carry: tuple[str, ...], keep_bytes: bool) -> Iterator[Batch]:
@@ -278,6 +280,7 @@ class Dataset(ABC):
         if (twice := first_twice(features)) is not None:
             raise DuplicateColumnError(twice, self._where, selected=True)
         chosen = copy.copy(self)
+        chosen._coders = None
         chosen._use_features(tuple(features))
         chosen.feature_names = tuple(features)
         chosen.n_features = len(features)

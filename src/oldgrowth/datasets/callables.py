@@ -19,11 +19,12 @@ from ..errors import (
     OnceOnlyError,
     ParameterError,
 )
-from .base import Dataset
+from .base import COUNTED_ROWS, Dataset
 from .batches import Span
 from .columns import first_twice
 from .labels import kept_apart
-from .matrix import MatrixPiece
+from .level_counts import RawColumns
+from .matrix import MatrixPiece, raw_columns_of, text_columns
 
 Parts = tuple[npt.NDArray[Any], npt.NDArray[Any] | None, npt.NDArray[Any] | None]
 CLASSES = {"b": "bool", "i": "whole", "u": "whole", "f": "float"}
@@ -94,13 +95,24 @@ class CallableDataset(Dataset):
                 raise ChangedSourceError("The callable", "its first batch has other rows than before")
             others = {name: x[:, self._places[name]] for name in carry}
             where = f"batch {number} of the callable"
-            yield MatrixPiece(at, where, x, self._columns, y, w, ("y", "weight"), others)
+            yield MatrixPiece(at, where, x, self._columns, y, w, ("y", "weight"), others, self._coders)
             at += len(x)
+
+    @property
+    def text_features(self) -> tuple[int, ...]:
+        x = self._first[0]
+        places = range(x.shape[1]) if self._columns is None else self._columns.tolist()
+        return text_columns(x, places, "batch 0 of the callable")
+
+    def raw_columns(self, features: tuple[int, ...], start: int) -> Iterator[RawColumns]:
+        return raw_columns_of(self._pieces(COUNTED_ROWS, Span(start), ()), features, start)
 
     def _check_like_first(self, number: int, parts: Parts) -> None:
         x, first = parts[0], self._first[0]
         if x.shape[1] != first.shape[1]:
             raise BatchError(number, f"has {x.shape[1]} columns, but batch 0 has {first.shape[1]}")
+        if x.dtype.kind in "OUT" and first.dtype.kind not in "OUT":
+            raise BatchError(number, f"has an X of type {x.dtype}, but batch 0 has {first.dtype}")
         for name, mine, other in zip(("y", "weight"), parts[1:], self._first[1:], strict=True):
             if (mine is None) != (other is None):
                 raise BatchError(number, f"has {'no ' if mine is None else 'a '}{name}, unlike batch 0")
@@ -130,9 +142,9 @@ def parts_of(number: int, batch: Any) -> Parts:
     if not 1 <= len(given) <= 3:
         raise BatchError(number, f"has {len(given)} parts")
     x = np.asarray(given[0])
-    if x.ndim != 2 or x.shape[1] == 0 or x.dtype.kind not in "biuf":
+    if x.ndim != 2 or x.shape[1] == 0 or x.dtype.kind not in "biufOUT":
         raise BatchError(
-            number, f"has an X of shape {x.shape} and type {x.dtype}, not a 2-D array of numbers"
+            number, f"has an X of shape {x.shape} and type {x.dtype}, not a 2-D array of numbers or text"
         )
     beside: list[npt.NDArray[Any] | None] = [None, None]
     for i, (name, values) in enumerate(zip(("y", "weight"), given[1:], strict=False)):
@@ -156,6 +168,10 @@ def _begin_alike(some: Parts, others: Parts) -> bool:
     n = min(len(some[0]), len(others[0]))
     for a, b in zip(some, others, strict=True):
         if a is not None and b is not None:
+            if "O" in (a.dtype.kind, b.dtype.kind):
+                if repr(a[:n].tolist()) != repr(b[:n].tolist()):
+                    return False
+                continue
             missing = a.dtype.kind == b.dtype.kind == "f"
             if not np.array_equal(a[:n], b[:n], equal_nan=missing):
                 return False

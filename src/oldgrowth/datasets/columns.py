@@ -19,6 +19,7 @@ from ..errors import (
 from .labels import type_class
 
 NUMBERS = {"whole", "float", "bool", "null"}
+FEATURES = {*NUMBERS, "text"}
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def check_columns(schema: pa.Schema, columns: Columns, where: str) -> None:
     for name in columns.features:
         if name in (columns.target, columns.weight):
             raise SameRoleError(name, where, "is a feature, and also target or weight")
-    bad = [name for name in columns.features if type_class(schema.field(name).type) not in NUMBERS]
+    bad = [name for name in columns.features if type_class(schema.field(name).type) not in FEATURES]
     if bad:
         others = {name: shown_type(schema.field(name)) for name in bad[1:]}
         raise ColumnTypeError(bad[0], where, shown_type(schema.field(bad[0])), "feature", others)
@@ -149,6 +150,14 @@ def check_same(first: pa.Schema, first_file: str, schema: pa.Schema, file: str, 
         found, wanted = schema.field(name).type, first.field(name).type
         if not _alike(found, wanted, name == columns.target):
             raise DifferentFilesError(file, name, f"has type {found}, but type {wanted} in", first_file)
+
+
+def with_types_of(first: pa.Schema, schema: pa.Schema) -> pa.Schema:
+    """The schema of the first file; columns in which it has no value have the type of another file."""
+    for place, field in enumerate(first):
+        if pa.types.is_null(field.type) and field.name in schema.names:
+            first = first.set(place, field.with_type(schema.field(field.name).type))
+    return first
 
 
 def _alike(found: pa.DataType, wanted: pa.DataType, exact: bool) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from typing import Any, NoReturn
 
@@ -170,13 +170,14 @@ class CSVDataset(FilesDataset):
 
     def _check_numbers(self, file: SourceFile, name: str) -> None:
         """Report the first line that is not a number in a column that starts with a number."""
-        try:
+        text = {name: pa.string()}
+        with self._explained(file, text), self._opened(file, text, [name]) as reader:
+            begin = next(iter(reader), None)
+        first = None if begin is None else begin.column(0).drop_null()[:1]
+        if first is None or not len(first) or not _is_number(first[0].as_py()):
+            return
+        with suppress(pa.ArrowInvalid):  # the value is not in the first block, from which types are inferred
             self._explain(file, {name: pa.float64()}, pa.ArrowInvalid(""))
-        except BadValueError as error:
-            if error.line > self._record(file, 2 if self._has_header else 1)[0]:
-                raise
-        except pa.ArrowInvalid:
-            pass  # the value is not in the first block, from which types are inferred
 
     def _read(
         self, file: SourceFile, names: list[str], rows: int, span: Span

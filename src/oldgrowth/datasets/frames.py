@@ -16,6 +16,7 @@ from ..messages.surface import listed
 from .batches import Span
 from .columns import check_unique, choose_columns, unusable
 from .labels import CodedLabels
+from .levels import LevelCoder, Levels
 from .partition_edges import row_edges
 from .table import TableDataset, TablePiece
 
@@ -75,22 +76,27 @@ class FrameDataset(TableDataset):
         table = self._take(list(self._columns.used), rows).combine_chunks()
         crc = 0
         for batch in table.to_batches():
-            crc = zlib.crc32(_bytes(TablePiece(0, self._where, batch, self._columns, ())), crc)
+            crc = zlib.crc32(self._bytes(batch), crc)
         types = [str(self._schema.field(name).type) for name in self._columns.used]
         shape = [self.n_rows, self.n_features]
         return {"kind": self.kind, "shape": shape, "types": types, "crc": crc, **self._roles()}
 
-
-def _bytes(piece: TablePiece) -> bytes:
-    x = np.empty((piece.rows, piece.n_features), dtype=np.float32)
-    piece.fill(x, 0)
-    labels = piece.labels(0, piece.rows)
-    if isinstance(labels, CodedLabels):
-        text = "\0".join(labels.decoded().tolist()).encode()
-    else:
-        text = b"" if labels is None else labels.tobytes()
-    weights = piece.weights(0, piece.rows)
-    return x.tobytes() + text + (b"" if weights is None else weights.tobytes())
+    def _bytes(self, batch: pa.RecordBatch) -> bytes:
+        """The values of some rows."""
+        text = {self._columns.features[place] for place in self.typed_categories}
+        none = Levels(())
+        coders = [LevelCoder(none, name) if name in text else None for name in self._columns.features]
+        piece = TablePiece(0, self._where, batch, self._columns, (), coders)
+        x = np.empty((piece.rows, piece.n_features), dtype=np.float32)
+        piece.fill(x, 0)
+        labels = piece.labels(0, piece.rows)
+        if isinstance(labels, CodedLabels):
+            told = "\0".join(labels.decoded().tolist()).encode()
+        else:
+            told = b"" if labels is None else labels.tobytes()
+        weights = piece.weights(0, piece.rows)
+        levels = "".join(repr(batch.column(name).to_pylist()) for name in sorted(text)).encode()
+        return x.tobytes() + told + (b"" if weights is None else weights.tobytes()) + levels
 
 
 class ArrowTableDataset(FrameDataset):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,10 +24,12 @@ from ..errors import (
     ParameterError,
     SameRoleError,
 )
-from .base import Dataset
+from .base import COUNTED_ROWS, Dataset
 from .batches import FloatsOrBytes, Span
-from .columns import AllBut, first_twice
-from .labels import Labels, checked_weights, labels_from_numpy
+from .columns import FEATURES, NUMBERS, AllBut, first_twice
+from .labels import Labels, checked_weights, labels_from_numpy, plain_floats, type_class
+from .level_counts import RawColumns
+from .levels import LevelCoder, column_of
 from .odd_texts import OddTexts, odd_decimals
 from .partition_edges import row_edges
 from .rows import MemoryRows, Reader, Rows, is_same_array, refuse_objects
@@ -62,6 +64,7 @@ class MatrixPiece:
     w: npt.NDArray[Any] | None
     names: tuple[str, str]  # names of target and weight, for errors
     others: dict[str, npt.NDArray[Any]]  # columns to carry
+    coders: Sequence[LevelCoder | None] | None = None  # of the features, if some are categories
 
     @property
     def rows(self) -> int:
@@ -69,12 +72,28 @@ class MatrixPiece:
 
     @property
     def all_bytes(self) -> bool:
-        return self.x.dtype == np.uint8
+        return self.x.dtype == np.uint8 and self.coders is None
 
     def fill(self, out: FloatsOrBytes, start: int) -> None:
         part = self.x[start : start + len(out)]
+        if self.coders is not None:
+            self._fill_coded(part, out)
+            return
         with np.errstate(over="ignore"):
             out[...] = part if self.columns is None else part[:, self.columns]
+
+    def _fill_coded(self, part: npt.NDArray[Any], out: FloatsOrBytes) -> None:
+        assert self.coders is not None
+        for feature, coder in enumerate(self.coders):
+            values = part[:, self.place(feature)]
+            if coder is not None:
+                out[:, feature] = coder.codes(column_of(values, feature, self.where), self.where)
+            else:
+                out[:, feature] = numbers_of(values, feature, self.where)
+
+    def place(self, feature: int) -> int:
+        """The column of X that is a feature."""
+        return feature if self.columns is None else int(self.columns[feature])
 
     def labels(self, start: int, stop: int) -> Labels | None:
         if self.y is None:
@@ -97,10 +116,33 @@ class MatrixPiece:
         return pa.table({name: values[start:stop] for name, values in self.others.items()})
 
 
+def numbers_of(values: npt.NDArray[Any], feature: int, where: str) -> npt.NDArray[Any]:
+    """A column of numbers, which may be objects."""
+    if values.dtype.kind in "biuf":
+        return values
+    column = column_of(values, feature, where)
+    if type_class(column.type) not in NUMBERS:
+        raise ColumnTypeError(feature, where, column.type, "feature")
+    return plain_floats(column)
+
+
+def text_columns(x: npt.NDArray[Any], places: Sequence[int], where: str) -> tuple[int, ...]:
+    """Which of these columns of an array hold text; the others hold numbers."""
+    if x.dtype.kind in "biuf":
+        return ()
+    found = {feature: column_of(x[:, place], feature, where).type for feature, place in enumerate(places)}
+    bad = {feature: kind for feature, kind in found.items() if type_class(kind) not in FEATURES}
+    if bad:
+        (first, kind), *others = bad.items()
+        raise ColumnTypeError(first, where, kind, "feature", dict(others))
+    return tuple(feature for feature, kind in found.items() if type_class(kind) == "text")
+
+
 class MatrixDataset(Dataset):
     """Rows of a matrix; its columns have names only if `features` names them."""
 
     _unpack_dir: Path | None = None
+    _text: tuple[int, ...] = ()
 
     def __init__(
         self,
@@ -120,7 +162,7 @@ class MatrixDataset(Dataset):
             refuse_objects(part)
         if len(x.shape) != 2:
             raise DataError(f"X in {x.where} has shape {x.shape}, but must be 2-D.")
-        if x.dtype.kind not in "biuf":
+        if x.dtype.kind not in ("biufOUT" if isinstance(x, MemoryRows) else "biuf"):
             raise ColumnTypeError("X", x.where, x.dtype, "feature")
         self.n_rows = x.shape[0]
         if not self.n_rows:
@@ -130,6 +172,8 @@ class MatrixDataset(Dataset):
         if target is not None and weight is not None and target.is_the_same(weight):
             raise SameRoleError(target.name, x.where, "is both target and weight")
         self._choose(features)
+        if isinstance(x, MemoryRows):
+            self._text = text_columns(x.values, self._feature_columns, x.where)
         self.target = None if target is None else target.name
         self.weight = None if weight is None else weight.name
         self.nbytes = sum(int(np.prod(rows.shape)) * rows.dtype.itemsize for rows in self._arrays())
@@ -224,6 +268,8 @@ class MatrixDataset(Dataset):
             if name not in self._places:
                 raise ColumnTypeError(name, self._where, "of an array other than X", "feature")
         self._columns = np.array([self._places[name] for name in features], dtype=np.intp)
+        if isinstance(self._x, MemoryRows):
+            self._text = text_columns(self._x.values, self._feature_columns, self._where)
 
     def _edges(self, n: int) -> list[int]:
         return row_edges(self.first_row, self.n_rows, n)
@@ -270,8 +316,27 @@ class MatrixDataset(Dataset):
         }
         names = (self.target or "", self.weight or "")
         return MatrixPiece(
-            start, self._where, x, self._columns, beside(self._y), beside(self._w), names, others
+            start,
+            self._where,
+            x,
+            self._columns,
+            beside(self._y),
+            beside(self._w),
+            names,
+            others,
+            self._coders,
         )
+
+    @property
+    def _feature_columns(self) -> list[int]:
+        return list(range(self._x.shape[1])) if self._columns is None else self._columns.tolist()
+
+    @property
+    def text_features(self) -> tuple[int, ...]:
+        return self._text
+
+    def raw_columns(self, features: tuple[int, ...], start: int) -> Iterator[RawColumns]:
+        return raw_columns_of(self._pieces(COUNTED_ROWS, Span(start, self._stop), ()), features, start)
 
     def _described(self) -> list[tuple[str, str]]:
         return [("from", self._x.where), ("types", str(self._x.dtype))]
@@ -292,10 +357,22 @@ class MatrixDataset(Dataset):
         return found
 
 
+def raw_columns_of(
+    pieces: Iterable[MatrixPiece], features: tuple[int, ...], start: int
+) -> Iterator[RawColumns]:
+    """These features as they are in pieces, from row number `start` on."""
+    for piece in pieces:
+        begin = max(0, start - piece.first_row)
+        if begin < piece.rows:
+            weights = piece.weights(begin, piece.rows)
+            columns = [column_of(piece.x[begin:, piece.place(f)], f, piece.where) for f in features]
+            yield RawColumns(piece.first_row + begin, piece.where, columns, weights)
+
+
 def _checksum(part: MemoryRows) -> int:
     """A checksum of a few thousand evenly spaced rows."""
     rows = np.linspace(0, part.shape[0] - 1, min(SAMPLED_ROWS, part.shape[0])).astype(np.intp)
     values = part.values[rows]
-    if values.dtype.hasobject:
+    if values.dtype.kind in "OT":
         return zlib.crc32(repr(values.tolist()).encode())
     return zlib.crc32(np.ascontiguousarray(values).tobytes())

@@ -109,7 +109,8 @@ class ParquetDataset(FilesDataset):
     def _read(
         self, file: SourceFile, names: list[str], rows: int, span: Span
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        text = [name for name in names if name == self.target and labels_are_text(self._schema, name)]
+        coded = {self.target, *(self._columns.features[place] for place in self.text_features)}
+        text = [name for name in names if name in coded and labels_are_text(self._schema, name)]
         with closing(file.open_arrow()) as source, released(self._meta_bytes):
             opened = pq.ParquetFile(
                 source,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from .base import COUNTED_ROWS, Dataset
 from .batches import FloatsOrBytes, Span
 from .columns import Columns, check_columns
 from .labels import Labels, labels_from_arrow, type_class, weights_from_arrow
+from .level_counts import RawColumns
+from .levels import LevelCoder
 from .odd_texts import ODD_TEXTS, OddTexts, odd_decimals, odd_rows
 
 
@@ -22,7 +24,13 @@ class TablePiece:
     """Rows of a record batch."""
 
     def __init__(
-        self, first_row: int, where: str, batch: pa.RecordBatch, columns: Columns, carry: tuple[str, ...]
+        self,
+        first_row: int,
+        where: str,
+        batch: pa.RecordBatch,
+        columns: Columns,
+        carry: tuple[str, ...],
+        coders: Sequence[LevelCoder | None] | None = None,
     ) -> None:
         self.first_row = first_row
         self.where = where
@@ -30,7 +38,14 @@ class TablePiece:
         self._batch = batch
         self._columns = columns
         self._carry = carry
-        values, missing = zip(*(raw_values(batch.column(name)) for name in columns.features), strict=True)
+        coders = coders or [None] * len(columns.features)
+        raw = (
+            raw_values(batch.column(name))
+            if coder is None
+            else (coder.codes(batch.column(name), where), None)
+            for name, coder in zip(columns.features, coders, strict=True)
+        )
+        values, missing = zip(*raw, strict=True)
         self.n_features = len(values)
         self._features = _core.Columns(list(values), list(missing))
 
@@ -124,8 +139,33 @@ class TableDataset(Dataset):
         names = tuple(dict.fromkeys([*columns.used, *carry]))
         for first_row, where, batch in self._tables(names, rows, span):
             if batch.num_rows:
-                yield TablePiece(first_row, where, batch, columns, carry)
+                yield TablePiece(first_row, where, batch, columns, carry, self._coders)
             del batch  # free it before the next one is read
+
+    @property
+    def text_features(self) -> tuple[int, ...]:
+        return self._features_whose(lambda kind: type_class(kind) == "text")
+
+    @property
+    def typed_categories(self) -> tuple[int, ...]:
+        return self._features_whose(lambda kind: type_class(kind) == "text" or pa.types.is_dictionary(kind))
+
+    def _features_whose(self, test: Callable[[pa.DataType], bool]) -> tuple[int, ...]:
+        names = enumerate(self._columns.features)
+        return tuple(place for place, name in names if test(self._schema.field(name).type))
+
+    def raw_columns(self, features: tuple[int, ...], start: int) -> Iterator[RawColumns]:
+        names, weight = [self._columns.features[place] for place in features], self._columns.weight
+        wanted = tuple(dict.fromkeys([*names, *([] if weight is None else [weight])]))
+        span = Span(start, self._stop)
+        for first, where, batch in self._tables(wanted, COUNTED_ROWS, span):
+            begin, end = span.within(first).of(batch.num_rows)
+            if begin < end:
+                part = batch.slice(begin, end - begin)
+                weights = None
+                if weight is not None:
+                    weights = weights_from_arrow(part.column(weight), first + begin, weight, where)
+                yield RawColumns(first + begin, where, [part.column(name) for name in names], weights)
 
     def _column_names(self) -> Sequence[str]:
         return self._schema.names

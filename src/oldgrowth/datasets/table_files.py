@@ -12,7 +12,7 @@ import pyarrow as pa
 from ..errors import ChangedSourceError, DifferentFilesError, NoDataError
 from .base import Partition, shortened
 from .batches import Span
-from .columns import Columns, check_same, choose_columns
+from .columns import Columns, check_columns, check_same, choose_columns, with_types_of
 from .files import SourceFile
 from .partition_edges import nearest_edges
 from .table import TableDataset
@@ -39,8 +39,10 @@ class FilesDataset(TableDataset):
                 columns = choose_columns(schema, target, features, weight, file.path)
             else:
                 check_same(whole, first.path, schema, file.path, columns)
+                whole = with_types_of(whole, schema)
             rows.append(count)
         assert columns is not None
+        check_columns(whole, columns, self._where)
         known = [count for count in rows if count is not None]
         total = sum(known) if len(known) == len(rows) else None
         if total == 0:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from ..messages.surface import Say, difference, listed, name_in
+from ..messages.surface import Say, difference, in_python, listed, name_in
 from ..messages.text import capitalized, human_bytes, size_setting
 from .base import DataError
+from .times import way_with_times
 
 _MOST_CORRECTED = 3  # missing names for which similar ones are suggested
 _MOST_COMPARED = 2_000  # existing names that a missing one is compared with
@@ -116,12 +117,13 @@ class ColumnTypeError(DataError):
 
         def message(say: Say) -> str:
             wanted = {
-                "feature": f"features must be numbers or bools. Encode {them}, or select other columns with "
-                f"{say('features')}",
+                "feature": f"features must be numbers, bools or text. Encode {them}, or select other columns "
+                f"with {say('features')}",
                 "target": "a target must contain only numbers, only bools or only strings",
                 "weight": "weights must be numbers",
             }
-            return f"{begin}{':' if len(columns) == 1 else '.'} {wanted[role]}."
+            way = way_with_times(columns, where) if role == "feature" and say is in_python else ""
+            return f"{begin}{':' if len(columns) == 1 else '.'} {wanted[role]}.{way}"
 
         super().__init__(message)
 
@@ -129,7 +131,7 @@ class ColumnTypeError(DataError):
 class NotNumbersError(DataError, TypeError):
     """Columns of an array or a data frame are not numeric; `columns` maps names to what they contain."""
 
-    def __init__(self, columns: Mapping[Any, str], reason: str = "") -> None:
+    def __init__(self, columns: Mapping[Any, str], reason: str = "", library: str = "array") -> None:
         names = [f"{name!r} ({what})" for name, what in columns.items()]
         more = f" and {len(names) - 20:,} more" if len(names) > 20 else ""
         complex_numbers = any("complex" in what for what in columns.values())
@@ -138,7 +140,7 @@ class NotNumbersError(DataError, TypeError):
         super().__init__(
             f"{begin}X must contain only numbers or bools, but {'columns' if len(names) > 1 else 'column'} "
             f"{', '.join(names[:20])}{more} {'do' if len(names) > 1 else 'does'} not{why}. Encode text as "
-            "numbers, and drop other columns."
+            f"numbers, and drop other columns.{way_with_times(columns, library)}"
         )
 
 

@@ -103,7 +103,8 @@ class BadValueError(DataError):
         super().__init__(
             lambda say: (
                 f"{file}, line {line}, column {column}: {what}. Correct the line, give the text that marks "
-                f"missing values with {say('missing')}, or the type of the column with {say('types')}."
+                f"missing values with {say('missing')}, or the type of the column, as in "
+                f"{say('types', {column: 'string'})}."
             )
         )
         self.line = line

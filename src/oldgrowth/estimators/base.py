@@ -15,10 +15,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..checks import hard_votes, path_of
+from ..datasets.arguments import library_of
 from ..datasets.base import Dataset
 from ..datasets.batches import Batch
 from ..datasets.labels import kept_apart
-from ..errors import DataError
+from ..datasets.levels import FeatureLevels
+from ..errors import DataError, NotNumbersError
 from ..fitting.pipeline import Fitted, fit_forest
 from ..forest.batch_predict import (
     BatchPredictor,
@@ -42,11 +44,20 @@ from ..system.limits import limits_of, nearest_existing
 from ..system.memory import check_memory_limit, memory_limit_of
 from ..system.resource_limits import check_address_space, clear_about_limits
 from .atomic_fit import whole_or_not_at_all
+from .categories import (
+    categorical_places,
+    coded,
+    dataset_of,
+    learned,
+    levels_by_name,
+    may_have_text,
+)
 from .disk_estimate import DiskEstimating
 from .exportable import Exportable
 from .feature_names import check_whole_names, whole_names
 from .inputs import (
     as_numbers,
+    bad_columns,
     check_target,
     explained,
     plain_numbers,
@@ -57,7 +68,7 @@ from .inputs import (
 from .narrow_frame import narrow_frame
 from .oob_scores import OobScorer
 from .parameter_names import refuse_unknown
-from .parameters import Parameter, checked, that_change_the_model
+from .parameters import FROM_DTYPE, Parameter, checked, checked_categorical, that_change_the_model
 
 Weights: TypeAlias = npt.NDArray[np.float64] | None
 
@@ -75,6 +86,7 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
     forest_: Forest
     fit_report_: FitReport
     recipe_: dict[str, Any] | None
+    _levels: FeatureLevels | None = None
     oob_score_: float
     n_features_in_: int
 
@@ -116,10 +128,12 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
         if isinstance(X, Dataset):
             streamed = self._streamed(X, y, sample_weight)
             self._fit_rows(streamed, callback)
+            self._levels = streamed.feature_levels
             self._set_classes(streamed.classes)
             return self
         x, y, weights = self._check_training_data(X, y, sample_weight)
         rows = self._array_rows(x, y, weights)
+        rows.use_levels(self._levels)
         rows.checked = self.checkpoint_dir is not None  # a resumed fit may be given other arrays
         fitted = self._fit_rows(rows, callback)
         self._set_classes(rows.classes)
@@ -143,6 +157,12 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
         """Share of each feature in the decrease of impurity, averaged over the trees."""
         check_is_fitted(self, "forest_")
         return self._importances
+
+    @property
+    def levels_(self) -> dict[Any, list[Any]]:
+        """The levels of the categorical features, by the names or numbers of these."""
+        check_is_fitted(self, "forest_")
+        return levels_by_name(self._levels or (), self._names())
 
     @clear_about_limits
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
@@ -169,6 +189,8 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
         check_is_fitted(self, "forest_")
         refuse_other_sources(X)
         with explained("X", X):
+            if self._levels is not None:
+                return self._coded_rows(X)
             X = plain_numbers(X)
             narrow = narrow_frame(X)
             x: npt.NDArray[np.generic] = validate_data(
@@ -178,6 +200,16 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
         x = as_numbers(x, X)
         check_whole_names(X, getattr(self, "_whole_names", None))
         return x
+
+    def _coded_rows(self, X: Any) -> npt.NDArray[np.generic]:
+        """X with codes in place of the values of categories."""
+        assert self._levels is not None
+        dataset = dataset_of(X)
+        validate_data(self, X, reset=False, skip_check_array=dataset is not None, **_AS_IT_IS)
+        if dataset is None:
+            raise NotNumbersError(bad_columns(X) or {0: "other values"}, library_of(X))
+        check_whole_names(X, getattr(self, "_whole_names", None))
+        return coded(dataset, self._levels)
 
     def _is_plain(self, X: Any) -> bool:
         """Whether X needs no validation, which would take longer than predicting a single row."""
@@ -189,6 +221,7 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
             and hasattr(self, "forest_")
             and X.shape[1] == self.n_features_in_
             and self._names() is None
+            and self._levels is None
         )
 
     def _gathered(
@@ -221,6 +254,7 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
         """The batches of a dataset with the kernel's results."""
         self._check_use()
         dataset = columns_for(dataset.made_by(self.recipe_), self.n_features_in_, self._names())
+        dataset = dataset.coded_for(self._levels)
         jobs = jobs_of(self.n_jobs)
         check_address_space(jobs)
         limit = memory_limit_of(self.memory_limit)
@@ -246,14 +280,16 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
         self._whole_names, self.recipe_ = whole_names(X), None
         check_target(y, numeric)
         with explained("X", X):
-            X = plain_numbers(X)
-            narrow = narrow_frame(X)
+            narrow = self._learned_rows(X, sample_weight)
+            if narrow is None:
+                X = plain_numbers(X)
+                narrow = narrow_frame(X)
             if narrow is not None:
                 validate_data(self, X, skip_check_array=True)
                 x, y = check_X_y(narrow, y, multi_output=True, y_numeric=numeric, estimator=self, **_AS_IT_IS)
             else:
                 x, y = validate_data(self, X, y, multi_output=True, y_numeric=numeric, **_AS_IT_IS)
-            x = as_numbers(x, X)
+            x = x if self._levels is not None else as_numbers(x, X)
             if y.ndim == 2 and y.shape[1] > 1:
                 raise DataError(
                     f"y has {y.shape[1]} columns, but a forest has one target: fit a forest for each column."
@@ -264,17 +300,32 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
         weights = row_weights(sample_weight, len(x))
         return x, y, None if weights is None or np.all(weights == 1) else weights
 
+    def _learned_rows(self, X: Any, sample_weight: Any) -> npt.NDArray[np.generic] | None:
+        """X with codes in place of the values of categories, whose levels are learned; None without any."""
+        self._levels = None
+        given = checked_categorical("categorical_features", self.categorical_features)
+        if (given is None or given == FROM_DTYPE) and not may_have_text(X):
+            return None
+        dataset = dataset_of(X)
+        places = () if dataset is None else categorical_places(given, dataset)
+        if dataset is None or not places:
+            return None
+        assert dataset.n_rows is not None
+        self._levels = learned(dataset, places, row_weights(sample_weight, dataset.n_rows))
+        return coded(dataset, self._levels)
+
     def _streamed(self, dataset: Dataset, y: Any, sample_weight: Any) -> StreamedRows:
         refuse_with_a_dataset(y, sample_weight)
         self.n_features_in_, self._whole_names = dataset.n_features, None
-        self.recipe_ = dataset.recipe
+        self.recipe_, self._levels = dataset.recipe, None
         if dataset.feature_names is not None:
             self.feature_names_in_ = np.array(dataset.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         if self.spill_dir is not None:
             dataset = dataset.unpacked_in(nearest_existing(path_of("spill_dir", self.spill_dir)))
-        return StreamedRows(dataset, self._classification)
+        categorical = categorical_places(self.categorical_features, dataset)
+        return StreamedRows(dataset, self._classification, categorical)
 
     def _fit_rows(self, rows: TrainingRows, callback: Callback | None) -> Fitted:
         given = self.get_params()

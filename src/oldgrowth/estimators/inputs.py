@@ -24,6 +24,8 @@ _VALUES = re.compile(r"(:\s*array=.*?\.\s*(?=Reshape)|\n\[.*\]\s*)", re.DOTALL) 
 
 _NOT_IN_NUMPY = ("Int128", "UInt128", "Null")  # types of polars
 
+_TEXT, _MIXED = "text", "numbers and text"
+
 _LENGTHS = re.compile(r"inconsistent numbers of samples: \[(\d+), (\d+)\]")
 
 
@@ -55,9 +57,9 @@ def explained(name: str, X: Any = None) -> Iterator[None]:
     except (OldgrowthError, NotFittedError):
         raise
     except Exception as error:
-        bad = _bad_columns(X)
+        bad = bad_columns(X)
         if bad:
-            raise NotNumbersError(bad, str(error)) from error
+            raise NotNumbersError(bad, str(error), library_of(X)) from error
         if not isinstance(error, ValueError | TypeError):
             raise
         raise DataError(_words(name, error)) from error
@@ -71,7 +73,7 @@ def plain_numbers(X: Any) -> Any:
     polars, arrow = sys.modules.get("polars"), sys.modules.get("pyarrow")
     if polars is not None and isinstance(X, polars.DataFrame):
         if any(dtype.is_temporal() or dtype.is_nested() for dtype in X.dtypes):
-            raise NotNumbersError(_bad_columns(X))
+            raise NotNumbersError(bad_columns(X), library="polars")
         odd = [name for name, dtype in X.schema.items() if dtype.is_decimal() or str(dtype) in _NOT_IN_NUMPY]
         return X.with_columns(polars.col(odd).cast(polars.Float64)) if odd else X
     if arrow is not None and isinstance(X, arrow.Table):
@@ -89,9 +91,9 @@ def _is_odd(arrow: Any, kind: Any) -> bool:
 def as_numbers(x: npt.NDArray[Any], X: Any) -> npt.NDArray[Any]:
     """The values of X as numbers, if they are objects such as decimals. Times are refused: NumPy would
     convert them to numbers."""
-    bad = {} if x.dtype.kind in "biuf" else _bad_columns(X)
+    bad = {} if x.dtype.kind in "biuf" else bad_columns(X)
     if bad or x.dtype.kind not in "biufO":
-        raise NotNumbersError(bad or {0: str(x.dtype)})
+        raise NotNumbersError(bad or {0: str(x.dtype)}, library=library_of(X))
     return x.astype(np.float64) if x.dtype.kind == "O" else x
 
 
@@ -251,14 +253,15 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _bad_columns(X: Any) -> dict[Any, str]:
-    """The columns that do not hold numbers, each with what it holds."""
+def bad_columns(X: Any) -> dict[Any, str]:
+    """The columns that do not hold numbers, each with what it holds. Text is no matter where others are
+    worse: it could be a category."""
     found = {}
     for name, column in _columns(X):
         what = _what_else(column)
         if what:
             found[name] = what
-    return found
+    return {name: what for name, what in found.items() if not what.startswith(f"{_TEXT}:")} or found
 
 
 def _columns(X: Any) -> Iterator[tuple[Any, Any]]:
@@ -290,7 +293,9 @@ def _what_else(column: Any) -> str:
         for row, value in enumerate(values.tolist()):
             if value is not None and not _is_number(value):
                 kind = _kind(value)
-                return f"{'text' if kind == 'text' else kind}: {short(value)} in row {row}"
+                if kind == "text":
+                    kind = _MIXED if any(map(_is_number, values.tolist())) else _TEXT
+                return f"{kind}: {short(value)} in row {row}"
         return ""
     return str(dtype)
 

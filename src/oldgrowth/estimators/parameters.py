@@ -23,6 +23,7 @@ from ..planning.planner import HIGHEST_BOOTSTRAP_MEAN, check_jobs, weights_that_
 from ..storage.store_names import STORE_NAMES
 from ..system.memory import size_of
 
+FROM_DTYPE = "from_dtype"  # of `categorical_features`
 TASKS = ("classification", "regression")
 KINDS = ("random-forest", "extra-trees", "subsets")
 _WITH_TOP_TREES = ("random-forest", "extra-trees")
@@ -151,6 +152,20 @@ def _jobs(name: str, value: Any) -> Any:
     return value
 
 
+def checked_categorical(name: str, value: Any) -> Any:
+    """`categorical_features` in plain types."""
+    if value is None or (isinstance(value, str) and value == FROM_DTYPE):
+        return value
+    given = [value] if isinstance(value, str) else value
+    if isinstance(given, np.ndarray):
+        given = given.tolist()
+    plain = isinstance(given, list | tuple)
+    bools = plain and all(isinstance(one, bool | np.bool_) for one in given)
+    if not plain or not (bools or all(isinstance(one, str) or is_whole(one) for one in given)):
+        raise ParameterError(name, value, "'from_dtype', None, or a list of names, of numbers or of bools")
+    return [one if isinstance(one, str) else bool(one) if bools else int(one) for one in given]
+
+
 def _size(name: str, value: Any) -> Any:
     size_of(name, value, 1)
     return value
@@ -242,6 +257,12 @@ PARAMETERS = (
         "class_weight", "dict[Any, float] | str | None", None,
         'Weights of the classes: a dict, "balanced", "balanced_subsample" (by each tree\'s bootstrap sample) or None.',
         _class_weight, tasks=("classification",),
+    ),
+    Parameter(
+        "categorical_features", "list[Any] | str | None", "from_dtype",
+        'Which features are categories, whose nodes split by sets of levels: "from_dtype" (text and the categorical types of '
+        "pandas, polars and Arrow), a list of their names or numbers, a list with a bool for each feature, or None (text is "
+        "then refused).", checked_categorical,
     ),
     Parameter(
         "n_jobs", "int | None", -1, "Number of threads; -1 means all cores, None means 1.", _jobs,

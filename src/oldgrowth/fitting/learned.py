@@ -34,7 +34,7 @@ class Learned:
         self.summary = SummaryBuilder(rows.n_features, rows.classification)
         self.profile = _core.Profile(rows.n_features)
         self.candidates = candidates
-        self.ids = IdFinder(rows.n_features, rows.names, start.row)
+        self.ids = IdFinder(rows.n_features, rows.names, start.row, rows.categorical)
         self.trail = Trail()
         self.n_features = rows.n_features
         self._row_bytes = 4 * rows.n_features, 8 + 8 * rows.weighted  # that checksums see

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..datasets.level_counts import LevelLimit
 from ..forest.forest import Forest
 from ..messages.log import warn
 from ..messages.warnings import SpillsToMemoryWarning
@@ -43,6 +44,7 @@ from ..system.threads import workers
 from .assemble import Assembled, assemble
 from .context import FitContext, Prepared
 from .grow import Sinks, grow
+from .levels import learn_levels
 from .rounds import saved_store, with_saved_rounds
 from .sample import sample
 from .strategy import Strategy, strategy_of
@@ -71,6 +73,8 @@ def fit_forest(
     first_pass = FirstPass.planned(planner, rows, limits)  # what is not possible is refused before any work
     with live(limits, first_pass.plan.n_jobs, observers, keep_checkpoint) as context:
         planner = _begin(context, planner, rows, first_pass.model)
+        learn_levels(rows, context, first_pass.level_limit)
+        planner = planner.with_levels(rows.levels)
         sampled = _sample(context, planner, rows, first_pass)
         prepared = _prepare(context, planner, sampled, limits)
         prepared, tops = _top_trees(context, prepared)
@@ -110,6 +114,11 @@ class FirstPass:
         """Memory for labels."""
         left = self.model.room(self.model.limits.resident) - self.candidate_bytes
         return max(2**20, left - self.model.sampling(self.plan.chunk_size))
+
+    @property
+    def level_limit(self) -> LevelLimit:
+        """Memory for the levels of categorical features."""
+        return LevelLimit(self.label_bytes, self.model.limits.memory)
 
     @property
     def at_work(self) -> int:
@@ -171,7 +180,7 @@ def _prepare(context: FitContext, planner: Planner, sampled: Sampled, limits: Li
     expected = memory_model_of(
         plan, sizes, limits if begun_with is None else replace(limits, store=begun_with)
     )
-    execution, model = choose_execution(expected, recorder.report.stages[0].peak_memory)
+    execution, model = choose_execution(expected, max(stage.peak_memory for stage in recorder.report.stages))
     if begun_with is not None:
         execution = replace(execution, why="as the interrupted fit began")
     recorder.say(f"store: {execution.store} ({execution.why})")

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from .. import __all__ as public_names
 from .._version import __version__
 from ..datasets.labels import text_array
+from ..datasets.levels import FeatureLevels, Levels, check_levels
 from ..datasets.recipe import damaged_entry
 from ..errors import UnsavableError
 from ..reporting.report import FitReport
@@ -50,6 +51,8 @@ def describe(estimator: Any) -> dict[str, Any]:
     }
     if getattr(estimator, "recipe_", None) is not None:
         meta["recipe"] = _plain(estimator.recipe_)
+    if estimator._levels is not None:
+        meta["levels"] = [None if one is None else _described(one) for one in estimator._levels]
     if hasattr(estimator, "oob_score_"):
         try:
             meta["oob_score"] = _plain(estimator.oob_score_)
@@ -91,6 +94,7 @@ class SavedForest:
 
     n_features_in_: int
     recipe_: dict[str, Any] | None
+    _levels: FeatureLevels | None
 
     def __init__(self, meta: dict[str, Any], forest: Any) -> None:
         self.forest_ = forest
@@ -102,6 +106,7 @@ class SavedForest:
 def restore_columns(estimator: Any, meta: dict[str, Any]) -> None:
     """Restore what is known of the features and the target."""
     estimator.n_features_in_ = meta["n_features"]
+    estimator._levels = _levels_of(meta)
     estimator.recipe_ = value_of(meta["recipe"]) if "recipe" in meta else None
     if not isinstance(estimator.recipe_, dict | None):
         raise ValueError("the recipe of the features is not a table of values")
@@ -112,6 +117,29 @@ def restore_columns(estimator: Any, meta: dict[str, Any]) -> None:
     if meta["classes"] is not None:
         estimator.classes_ = _label_array(meta["classes"])
         estimator.n_classes_ = len(estimator.classes_)
+
+
+def _described(levels: Levels) -> dict[str, Any]:
+    return {"values": [_plain(value) for value in levels.values], "pooled": levels.pooled}
+
+
+def _levels_of(meta: dict[str, Any]) -> FeatureLevels | None:
+    """The levels of all features; None if no feature is categorical."""
+    if "levels" not in meta:
+        return None
+    found = meta["levels"]
+    if type(found) is not list or len(found) != meta["n_features"]:
+        raise ValueError("there are no levels, or null, for each feature")
+    return tuple(None if one is None else _levels(one) for one in found)
+
+
+def _levels(described: dict[str, Any]) -> Levels:
+    values, pooled = described["values"], described["pooled"]
+    if type(pooled) is not bool or any(type(value) not in (str, int, float) for value in values):
+        raise ValueError("a level is not a number or a string")
+    levels = Levels(tuple(values), pooled)
+    check_levels(levels)
+    return levels
 
 
 def report_of(meta: dict[str, Any], forest: Any) -> FitReport:

@@ -18,6 +18,7 @@ OPTION_NAMES = {
     "types": "type",
     "n": "points",
     "labels": "target",
+    "categorical_features": "categorical",
 }
 _PLACEHOLDERS = {"features": "[...]", "missing": "[...]", "types": "{...}"}
 _NO_VALUE = object()

@@ -35,6 +35,34 @@ class IdColumnWarning(OldgrowthWarning):
         return printable(self._in_python)
 
 
+class PooledLevelsWarning(OldgrowthWarning):
+    """A categorical feature has more levels than a forest can tell apart."""
+
+    def __init__(self, column: object, levels: int, most: int, rows: int) -> None:
+        super().__init__(
+            f"The categorical feature {column!r} has {levels:,} levels, but a forest can tell apart only "
+            f"{most:,}: the rarest, with {rows:,} rows, are taken as one level."
+        )
+
+
+class NumericTextWarning(OldgrowthWarning):
+    """The text of categorical features is numbers, but for a little.
+
+    `columns` has the first text of each that is no number.
+    """
+
+    def __init__(self, columns: dict[str | int, str | None]) -> None:
+        named = ", ".join(
+            f"{name!r}{'' if text is None else f' (but not {text!r})'}" for name, text in columns.items()
+        )
+        one = len(columns) == 1
+        super().__init__(
+            f"The text of {'column' if one else 'columns'} {named} could be numbers, and is taken as "
+            "categories, which have no order. If these are amounts, convert them to numbers; if they are "
+            "codes, name them in categorical_features."
+        )
+
+
 class TaskWarning(OldgrowthWarning):
     """The target may be classes or amounts: the task had to be guessed."""
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..datasets.batches import FloatsOrBytes
+from ..datasets.levels import FeatureLevels
 from ..errors import InfiniteValueError
 from .mapped_input import MappedInput
 from .training_rows import Chunk, Place, Taken, TrainingRows
@@ -67,6 +68,11 @@ class ArrayRows(TrainingRows):
             targets, weights = targets[self.kept], weights[self.kept]
         self.targets = targets
         self.weights = weights
+
+    def use_levels(self, levels: FeatureLevels | None) -> None:
+        """Set the levels of the features whose values are codes."""
+        self.feature_levels = levels
+        self.categorical = tuple(f for f, one in enumerate(levels or ()) if one is not None)
 
     @property
     def n_rows(self) -> int:

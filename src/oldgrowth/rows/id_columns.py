@@ -31,11 +31,18 @@ class IdFinder:
     The rows that it is given begin with number `first_row`; what was found in consecutive rows merges.
     """
 
-    def __init__(self, n_features: int, names: Iterable[object] | None, first_row: int = 0) -> None:
+    def __init__(
+        self,
+        n_features: int,
+        names: Iterable[object] | None,
+        first_row: int = 0,
+        categorical: Iterable[int] = (),
+    ) -> None:
         self._names = None if names is None else [str(name) for name in names]
         self._most_rows = max(0, _STEPS[-1] - first_row)
         # A single feature is what it is meant to be.
-        self._left = np.arange(n_features if n_features > 1 else 0)
+        numbers = np.setdiff1d(np.arange(n_features), list(categorical))  # codes of levels are no numbers
+        self._left = numbers if n_features > 1 else numbers[:0]
         self._values = np.empty((0, len(self._left)), dtype=np.float32)
         self._ended = False  # there are more rows than it looks at
         self._warned = False

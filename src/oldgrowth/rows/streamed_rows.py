@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..datasets.base import Dataset
-from ..datasets.batches import Batch
+from ..datasets.batches import Batch, FloatsOrBytes
 from ..datasets.images import RowImage
 from ..datasets.labels import CodedLabels
-from ..errors import DataError, NoTargetError
+from ..datasets.levels import NOT_THERE, FeatureLevels
+from ..errors import ChangedSourceError, DataError, NoTargetError
 from ..system.memory import READING_BYTES
 from .class_codes import LabelCoder
 from .training_rows import Chunk, Place, TrainingRows
@@ -24,8 +25,9 @@ class StreamedRows(TrainingRows):
     random_access = False
     checked = True
 
-    def __init__(self, dataset: Dataset, classification: bool) -> None:
+    def __init__(self, dataset: Dataset, classification: bool, categorical: tuple[int, ...] = ()) -> None:
         self._dataset = dataset
+        self.categorical = categorical
         self._image: RowImage | None = None
         self.classification = classification
         self.labels = LabelCoder(dataset.target or "y", self.weighted) if classification else None
@@ -37,6 +39,11 @@ class StreamedRows(TrainingRows):
     @property
     def dataset(self) -> Dataset:
         return self._dataset
+
+    def use_levels(self, levels: FeatureLevels) -> None:
+        """Set the levels of the categorical features: from now on, the rows have their codes."""
+        self.feature_levels = levels
+        self._dataset = self._dataset.coded_by(levels, strictly=True)
 
     @property
     def n_rows(self) -> int | None:
@@ -74,6 +81,7 @@ class StreamedRows(TrainingRows):
             if weights is not None and not weights.all():
                 kept = weights > 0
                 x, targets, weights = x[kept], targets[kept], weights[kept]
+            self._check_codes(x, batch)
             yield Chunk(number, x, targets, weights, end, batch.where)
             number += len(x)
 
@@ -83,6 +91,14 @@ class StreamedRows(TrainingRows):
 
     def fingerprint(self) -> dict[str, Any]:
         return self._dataset.fingerprint()
+
+    def _check_codes(self, x: FloatsOrBytes, batch: Batch) -> None:
+        """Refuse values that were not there when levels were learned."""
+        for feature in self.categorical:
+            if (x[:, feature] == NOT_THERE).any():
+                name = feature if self.names is None else self.names[feature]
+                what = f"column {name!r} has values that it had not when its levels were learned"
+                raise ChangedSourceError(batch.where, what)
 
     def _targets(self, batch: Batch) -> npt.NDArray[np.float64]:
         if batch.y is None:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from .. import _core
 from ..datasets.batches import FloatsOrBytes
 from ..datasets.images import RowImage
+from ..datasets.levels import FeatureLevels, counts_of
 from ..errors import ChangedSourceError
 from .class_codes import LabelCoder, LabelLimit
 
@@ -76,6 +77,13 @@ class TrainingRows(ABC):
     checked: bool  # whether each pass is compared with the first
     levels: tuple[int, ...] = ()  # of each feature, 0 if it is not categorical; empty if none is
     labels: LabelCoder | None = None  # learned in the first pass, if classes are not known before
+    categorical: tuple[int, ...] = ()  # the features that are categories
+    feature_levels: FeatureLevels | None = None  # known before the first pass, if there are categories
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """The number of levels of each feature, 0 for numbers; empty without categories."""
+        return counts_of(self.feature_levels)
 
     @property
     @abstractmethod
