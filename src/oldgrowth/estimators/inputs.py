@@ -294,7 +294,7 @@ def _what_else(column: Any) -> str:
             if value is not None and not _is_number(value):
                 kind = _kind(value)
                 if kind == "text":
-                    kind = _MIXED if any(map(_is_number, values.tolist())) else _TEXT
+                    kind = _MIXED if any(_kind(one) == "numbers" for one in values.tolist()) else _TEXT
                 return f"{kind}: {short(value)} in row {row}"
         return ""
     return str(dtype)

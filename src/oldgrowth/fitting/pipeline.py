@@ -74,7 +74,6 @@ def fit_forest(
     with live(limits, first_pass.plan.n_jobs, observers, keep_checkpoint) as context:
         planner = _begin(context, planner, rows, first_pass.model)
         learn_levels(rows, context, first_pass.level_limit)
-        planner = planner.with_levels(rows.levels)
         sampled = _sample(context, planner, rows, first_pass)
         prepared = _prepare(context, planner, sampled, limits)
         prepared, tops = _top_trees(context, prepared)

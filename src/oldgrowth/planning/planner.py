@@ -235,13 +235,6 @@ class Planner:
         self._random_thresholds = random_thresholds
         self.seed = seed_of(params["random_state"])
         self.classification = classification
-        self._levels: tuple[int, ...] = ()
-
-    def with_levels(self, levels: tuple[int, ...]) -> Planner:
-        """The same for features with these numbers of levels."""
-        other = copy(self)
-        other._levels = levels
-        return other
 
     def with_seed(self, seed: int) -> Planner:
         """The same with another seed."""
@@ -267,17 +260,13 @@ class Planner:
     def expected(self, summary: DataSummary) -> Plan:
         """The plan if no more than this is known."""
         known = replace(summary, n_classes=max(2, summary.n_classes) if self.classification else 0)
-        return self._plan(known, ())
+        return make_plan(self._params, known, self.seed, (), self._random_thresholds)
 
     def plan(self, summary: DataSummary, classes: npt.NDArray[Any] | None) -> Plan:
         weights: tuple[float, ...] = ()
         if classes is not None:
             weights = _class_weights(self._params["class_weight"], classes, summary)
-        return self._plan(summary, weights)
-
-    def _plan(self, summary: DataSummary, class_weights: tuple[float, ...]) -> Plan:
-        plan = make_plan(self._params, summary, self.seed, class_weights, self._random_thresholds)
-        return replace(plan, levels=self._levels)
+        return make_plan(self._params, summary, self.seed, weights, self._random_thresholds)
 
 
 def _with_bootstrap(python: str) -> Callable[[Say], str]:

@@ -75,7 +75,6 @@ class TrainingRows(ABC):
     classes: npt.NDArray[Any] | None
     random_access: bool  # whether `take` works
     checked: bool  # whether each pass is compared with the first
-    levels: tuple[int, ...] = ()  # of each feature, 0 if it is not categorical; empty if none is
     labels: LabelCoder | None = None  # learned in the first pass, if classes are not known before
     categorical: tuple[int, ...] = ()  # the features that are categories
     feature_levels: FeatureLevels | None = None  # known before the first pass, if there are categories
