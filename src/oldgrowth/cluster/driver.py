@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..datasets.base import Dataset
+from ..datasets.level_counts import LearnedLevels, LevelLimit
 from ..errors import ChangedSourceError
 from ..fitting.assemble import assemble
 from ..fitting.context import FitContext, Prepared
@@ -24,7 +25,7 @@ from ..fitting.resplit import split_large_buckets
 from ..fitting.top_trees import TopTree, only_bucket
 from ..plan import Plan
 from ..planning.execution import execution_of_part
-from ..planning.memory_model import MemoryModel
+from ..planning.memory_model import FIRST_PASS_SHARE, MemoryModel
 from ..planning.planner import Planner
 from ..planning.sizes import Sizes, Widths
 from ..reporting.progress import StageProgress
@@ -66,6 +67,7 @@ class ClusterFit:
     def run(self, use_oob: Callable[[Iterator[OobRows]], Any]) -> Fitted:
         """All stages."""
         self.parts.number(self.dataset, self.context.recorder)
+        self._learn_levels()
         sampled = self._sample(self.parts.used)
         prepared = self._prepared(sampled)
         known = self._known(prepared)
@@ -88,6 +90,31 @@ class ClusterFit:
         oob = use_oob(self._out_of_bag(sinks, prepared)) if prepared.plan.oob else None
         report = completed(self.context.recorder.report, prepared, sizes, made)
         return Fitted(made.forest, report, made.importances, oob)
+
+    def _learn_levels(self) -> None:
+        """The levels of categorical features, merged in the order of the rows."""
+        features = self.rows.categorical
+        if not features:
+            return
+        found: dict[int, LearnedLevels] = {}
+
+        def done(job: Job, learned: LearnedLevels, worker: str) -> None:
+            found[number_of(job)] = learned
+            progress.advance(learned.end - (self.parts[number_of(job)].partition.first_row or 0))
+
+        def learning(number: int) -> Job:
+            arguments = partial(lambda i: (self.parts[i], features), number)
+            return Job(f"levels-{number}", work.learn_levels, arguments, only=self.parts.home(number))
+
+        with self.context.recorder.stage("levels", self.dataset.n_rows) as progress:
+            self.parts.run([learning(i) for i in range(len(self.parts))], done)
+        whole = LearnedLevels(self.dataset, features)
+        room = self.limits.memory - self.limits.resident
+        whole.limit = LevelLimit(room // FIRST_PASS_SHARE, self.limits.memory)
+        for number in range(len(self.parts)):
+            whole.merge(found[number])
+        self.parts.levels = whole.finish(self.rows.n_features)
+        self.rows.use_levels(self.parts.levels)
 
     def _sample(self, of: int) -> Sampled:
         """What workers learn of their partitions, merged in the order of the rows."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..datasets.base import Dataset, Partition, numbered
+from ..datasets.levels import FeatureLevels
 from ..errors import ChangedSourceError, DataError
 from ..reporting.report import Recorder
 from ..rows.training_rows import Place
@@ -41,13 +42,18 @@ class RowParts:
     given: GivenRows | None = None
     parts: list[RowPart] = field(default_factory=list)
     used: int = 0
+    levels: FeatureLevels | None = None  # of the categorical features, once they are learned
     _loaders: list[int] = field(default_factory=list)  # of each partition that was given
 
     def __len__(self) -> int:
         return len(self.parts)
 
     def __getitem__(self, number: int) -> RowPart:
-        return self.parts[number]
+        part = self.parts[number]
+        if self.levels is None:
+            return part
+        coded = part.partition.dataset.coded_by(self.levels, strictly=True)
+        return replace(part, partition=replace(part.partition, dataset=coded))
 
     def number(self, dataset: Dataset, recorder: Recorder) -> None:
         """Cut the rows into partitions, and count them."""

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..datasets.base import Partition
+from ..datasets.level_counts import LearnedLevels, LevelLimit
 from ..datasets.opening import open_dataset
 from ..errors import DataError
 from ..fitting.context import FitContext, Prepared
@@ -98,6 +99,16 @@ def as_table(rows: Any) -> pa.Table:
     columns = [np.ascontiguousarray(x[:, i]) for i in range(x.shape[1])]
     names = [*(str(i) for i in range(x.shape[1])), TARGET, WEIGHT][: len(columns) + len(others)]
     return pa.table([pa.array(column) for column in (*columns, *others)], names=names)
+
+
+def learn_levels(node: Node, part: RowPart, features: tuple[int, ...]) -> LearnedLevels:
+    """The levels of these features in a partition."""
+    dataset, limits = part.partition.open(), node.limits()
+    learned = LearnedLevels(dataset, features)
+    learned.limit = LevelLimit((limits.memory - limits.resident) // FIRST_PASS_SHARE, limits.memory)
+    for _ in learned.learn(dataset):
+        pass
+    return learned
 
 
 def learn_part(node: Node, part: RowPart, classification: bool, plan: Plan, of: int | None) -> Learned:

@@ -63,7 +63,7 @@ def _of_rows(x: Any, model: SharedModel, method: str, settings: dict[str, Any]) 
     else:  # of which forests have nothing to say, but a type
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that the row has no names
-            made = getattr(forest, method)(np.zeros((1, forest.n_features_in_), dtype=np.float32))[:0]
+            made = getattr(forest, method)(np.full((1, forest.n_features_in_), np.nan, np.float32))[:0]
     return made.astype(_plain(made.dtype), copy=False)
 
 

@@ -29,6 +29,13 @@ class Coded:
         raise NotImplementedError
 
     @property
+    def feature_levels(self) -> FeatureLevels | None:
+        """The levels of each feature whose codes the rows have; None if categories are not coded."""
+        if self._coders is None:
+            return None
+        return tuple(None if coder is None else coder.levels for coder in self._coders)
+
+    @property
     def text_features(self) -> tuple[int, ...]:
         """The numbers of the features that hold text, which can only be categories."""
         return ()

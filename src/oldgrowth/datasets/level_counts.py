@@ -77,9 +77,6 @@ class CountedLevels:
         self.bytes = 0
 
     def add(self, part: RawColumns, column: pa.Array) -> None:
-        kind = type_class(column.type)
-        if kind != "null":
-            self._agree(kind == "text", part.where)
         places, distinct = told_apart(column)
         if part.weights is not None:
             places = places[part.weights > 0]
@@ -90,6 +87,8 @@ class CountedLevels:
         used = np.flatnonzero(counts)
         used = used[np.argsort(first[used])]
         levels = levels_in(distinct.take(pa.array(used)), self.name, part.where)
+        if any(level is not None for level in levels):
+            self._agree(type_class(column.type) == "text", part.where)
         self._count(zip(levels, counts[used].tolist(), strict=True))
 
     def merge(self, following: CountedLevels, where: str) -> None:

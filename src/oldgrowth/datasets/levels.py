@@ -71,20 +71,19 @@ FeatureLevels: TypeAlias = Sequence[Levels | None]
 def counts_of(levels: FeatureLevels | None) -> tuple[int, ...]:
     """The number of levels of each feature, 0 for numbers; empty if no feature is categorical."""
     counts = tuple(0 if one is None else one.count for one in levels or ())
-    return counts if any(one is not None for one in levels or ()) else ()
+    return counts if any(counts) else ()
 
 
 class LevelCoder:
     """Codes the values of one feature; `strictly`, a value that is not a level is `NOT_THERE`."""
 
     def __init__(self, levels: Levels, name: str | int, strictly: bool = False) -> None:
-        self._levels = levels
+        self.levels = levels
         self._name = name
         self._other = NOT_THERE if strictly and not levels.pooled else np.float32(levels.other)
         self._last: tuple[pa.Array, npt.NDArray[np.float32]] | None = None
 
     def codes(self, column: pa.Array, where: str) -> npt.NDArray[np.float32]:
-        self._check_kind(column, where)
         places, distinct = told_apart(column)
         last = self._last
         if last is None or not last[0].equals(distinct):
@@ -93,18 +92,17 @@ class LevelCoder:
 
     def _table(self, distinct: pa.Array, where: str) -> npt.NDArray[np.float32]:
         """The code of each of the distinct values; the last one is that of missing values."""
-        known, table = self._levels.codes, np.full(len(distinct) + 1, np.nan, dtype=np.float32)
+        known, table = self.levels.codes, np.full(len(distinct) + 1, np.nan, dtype=np.float32)
         for place, value in enumerate(levels_in(distinct, self._name, where)):
             if value is not None:
+                self._check_kind(value, where)
                 table[place] = known.get(value, self._other)
         return table
 
-    def _check_kind(self, column: pa.Array, where: str) -> None:
+    def _check_kind(self, value: Level, where: str) -> None:
         """Refuse numbers where text was learned, and the reverse."""
-        kind = type_class(column.type)
-        is_text = self._levels.is_text
-        if kind != "null" and is_text is not None and (kind == "text") != is_text:
-            raise LevelKindError(self._name, where, is_text)
+        if self.levels.is_text not in (None, isinstance(value, str)):
+            raise LevelKindError(self._name, where, isinstance(value, str))
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_last": None}

@@ -31,8 +31,8 @@ class TextColumnsError(DataError):
 class LevelKindError(DataError):
     """A categorical feature held text in training and holds numbers now, or the reverse."""
 
-    def __init__(self, column: object, where: str, was_text: bool) -> None:
-        kinds = ("numbers", "text") if was_text else ("text", "numbers")
+    def __init__(self, column: object, where: str, is_text: bool) -> None:
+        kinds = ("text", "numbers") if is_text else ("numbers", "text")
         super().__init__(
             f"Column {column!r} of {where} holds {kinds[0]}, but the levels of this feature are {kinds[1]}: "
             "1 and '1' are different levels. Convert it."

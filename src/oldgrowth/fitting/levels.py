@@ -20,7 +20,7 @@ _SAVE_EVERY_SECONDS = 5.0
 def learn_levels(rows: TrainingRows, context: FitContext, limit: LevelLimit) -> None:
     """Learn the levels of rows that do not know them yet."""
     if not isinstance(rows, StreamedRows) or not rows.categorical:
-        return
+        return  # arrays have codes
     learned = LearnedLevels(rows.dataset, rows.categorical)
     learned.limit = limit
     checkpoint = context.checkpoint

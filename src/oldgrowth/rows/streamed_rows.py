@@ -27,7 +27,9 @@ class StreamedRows(TrainingRows):
 
     def __init__(self, dataset: Dataset, classification: bool, categorical: tuple[int, ...] = ()) -> None:
         self._dataset = dataset
-        self.categorical = categorical
+        self.feature_levels = dataset.feature_levels  # known on the workers of a cluster
+        coded = (f for f, one in enumerate(self.feature_levels or ()) if one is not None)
+        self.categorical = categorical or tuple(coded)
         self._image: RowImage | None = None
         self.classification = classification
         self.labels = LabelCoder(dataset.target or "y", self.weighted) if classification else None
