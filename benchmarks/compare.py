@@ -24,8 +24,10 @@ from compare_report import plot, print_tables
 from datasets import load_or_say
 from machine import describe_machine
 from rivals import RIVALS, TREES, installed
+from tables import compare_tables
 
 COMPARED_SETS = ("covtype", "generated")
+TABLES = "tables"  # with text columns, and models of their own
 WORKER = Path(__file__).with_name("worker.py")
 
 
@@ -33,6 +35,12 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     # Where the output is not a terminal rich would squeeze the tables into 80 columns.
     console = Console(width=max(Console().width, 150))
+    if TABLES in options.sets:
+        run = partial(run_measured, timeout=options.timeout)
+        failed = compare_tables(options, console, run)
+        options.sets = [name for name in options.sets if name != TABLES]
+        if failed or not options.sets:
+            return failed
     models = choose_models(options, console)
     name = "compare" if options.rows is None else f"compare-{options.rows}-rows"
     options.output.mkdir(parents=True, exist_ok=True)
@@ -65,8 +73,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="folder with covtype.parquet")
-    parser.add_argument("--sets", nargs="+", choices=COMPARED_SETS, default=list(COMPARED_SETS))
+    parser.add_argument("--data", type=Path, help="folder with covtype.parquet, and the tables")
+    parser.add_argument("--sets", nargs="+", choices=(*COMPARED_SETS, TABLES), default=list(COMPARED_SETS))
     parser.add_argument("--models", nargs="+", choices=list(RIVALS), help="only these")
     parser.add_argument("--rivals", action="store_true", help="also the optional rivals that are installed")
     parser.add_argument("--repeats", type=int, default=3)
@@ -114,13 +122,18 @@ def run_worker(folder: Path, repeat: int, set_name: str, model: str, timeout: fl
     measurement: dict[str, Any] = {"set": set_name, "model": model, "repeat": repeat}
     measurement["load_before"] = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     command = [sys.executable, str(WORKER), model, str(folder / set_name), str(repeat)]
+    return measurement | run_measured(command, timeout)
+
+
+def run_measured(command: list[str], timeout: float) -> dict[str, Any]:
+    """What a worker prints as JSON on its last line, or an error."""
     code, output, errors = run_to_the_end(command, timeout)
     if code is None:
-        return measurement | {"error": f"took longer than {timeout:g} s"}
+        return {"error": f"took longer than {timeout:g} s"}
     if code:
         last_words = (errors.strip().splitlines() or ["no message"])[-1]
-        return measurement | {"error": f"exit code {code}: {last_words}"}
-    return measurement | json.loads(output.strip().splitlines()[-1])
+        return {"error": f"exit code {code}: {last_words}"}
+    return json.loads(output.strip().splitlines()[-1])
 
 
 def run_to_the_end(command: list[str], timeout: float) -> tuple[int | None, str, str]:
