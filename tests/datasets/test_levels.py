@@ -155,7 +155,7 @@ def test_numbers_and_text_are_different_levels():
         codes_of(text, (Levels((1, 2)), None))
     with pytest.raises(LevelKindError, match="holds numbers, but the levels of this feature are text"):
         codes_of(numbers, (Levels(("1", "2")), None))
-    with pytest.raises(NumbersExpectedError, match="'k' .* learned numbers"):
+    with pytest.raises(NumbersExpectedError, match=r"'k' .* learned numbers"):
         text.coded_by((None, None))
     nothing = open_dataset(pd.DataFrame({"k": [np.nan, np.nan], "x": [1, 2]}))
     assert np.isnan(codes_of(nothing, (Levels(("1", "2")), None))[:, 0]).all()
@@ -163,14 +163,14 @@ def test_numbers_and_text_are_different_levels():
 
 def test_batches_that_change_from_text_to_numbers():
     parts = [np.array([["a", 1.0]], object), np.array([[2, 1.0]], object)]
-    with pytest.raises(DifferentLevelKindsError, match="Column 0 .* text in some rows and numbers"):
+    with pytest.raises(DifferentLevelKindsError, match=r"Column 0 .* text in some rows and numbers"):
         learned(open_dataset(lambda: iter(parts)))
 
 
 def test_files_in_which_a_column_is_text_and_numbers(tmp_path):
     pq.write_table(pa.table({"c": ["a"], "x": [1]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"c": [1], "x": [1]}), tmp_path / "b.parquet")
-    with pytest.raises(DifferentFilesError, match="'c' .*b.parquet has type int64"):
+    with pytest.raises(DifferentFilesError, match=r"'c' .*b.parquet has type int64"):
         open_dataset(tmp_path)
 
 

@@ -134,7 +134,7 @@ def test_numbers_take_no_stage_of_their_own(monkeypatch):
     monkeypatch.setattr(type(data), "raw_columns", lambda *_: reads.append(1))
     model = fitted(data, None)
     assert not reads and model.levels_ == {} and model.forest_.levels == ()
-    assert [stage.name for stage in model.fit_report_.stages][0] == "sample"
+    assert model.fit_report_.stages[0].name == "sample"
     text = fitted(open_dataset(FRAME, target="y").select(["a", "zone"]), None)
     assert digest(text) == digest(model)
 
