@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from ..datasets.levels import POOLED
 from ..estimators.saved import estimator_of
 from ..forest.depths import forest_depths
 from ..forest.model_file import VERSION, Model, read_model
@@ -29,6 +30,7 @@ from ..reporting.tables import (
 
 _TOP_FEATURES = 10
 _MOST_CLASSES = 20
+_MOST_LEVELS = 6
 _QUANTILES = {"min": 1e-18, "median": 0.5, "max": 1.0}
 
 
@@ -47,6 +49,7 @@ def run_inspect(path: Path, as_json: bool, console: Console) -> None:
     _show_training(model.fit_report_, console)
     _show_distributions(facts, console)
     _show_features(facts, console)
+    _show_levels(facts, console)
 
 
 def _facts(path: Path, read: Model, model: Any) -> dict[str, Any]:
@@ -68,6 +71,7 @@ def _facts(path: Path, read: Model, model: Any) -> dict[str, Any]:
         "features": forest.n_features,
         "feature_names": read.meta["feature_names"],
         "recipe": plain(model.recipe_),
+        "levels": _levels(model, names),
         "classes": plain(getattr(model, "classes_", None)),
         "trees": forest.n_trees,
         "top_trees": model.fit_report_.top_trees,
@@ -85,6 +89,12 @@ def _facts(path: Path, read: Model, model: Any) -> dict[str, Any]:
         "report": report_facts(model.fit_report_),
         "sections": [{"name": s.name, "offset": s.offset, "bytes": s.length} for s in read.sections],
     }
+
+
+def _levels(model: Any, names: list[str]) -> dict[str, list[Any]]:
+    """The levels of the categorical features; of those with very many the last one stands for the rarest."""
+    found = zip(names, model._levels or (), strict=False)
+    return {name: [*one.values, *[POOLED] * one.pooled] for name, one in found if one is not None}
 
 
 def _buckets_by_rows(report: FitReport) -> list[dict[str, int]] | None:
@@ -194,4 +204,14 @@ def _show_features(facts: dict[str, Any], console: Console) -> None:
     shown = table("Most important features", "feature", "importance")
     for line in facts["top_features"]:
         shown.add_row(line["feature"], f"{line['importance']:.4f}")
+    console.print(shown)
+
+
+def _show_levels(facts: dict[str, Any], console: Console) -> None:
+    if not facts["levels"]:
+        return
+    shown = table("Categories", "feature", "levels", "the first")
+    for name, levels in facts["levels"].items():
+        more = ", ..." if len(levels) > _MOST_LEVELS else ""
+        shown.add_row(name, f"{len(levels):,}", ", ".join(map(str, levels[:_MOST_LEVELS])) + more)
     console.print(shown)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .. import __all__ as public_names
 from .._version import __version__
 from ..datasets.labels import text_array
-from ..datasets.levels import FeatureLevels, Levels, check_levels
+from ..datasets.levels import FeatureLevels, Levels, check_levels, counts_of
 from ..datasets.recipe import damaged_entry
 from ..errors import UnsavableError
 from ..reporting.report import FitReport
@@ -107,6 +107,8 @@ def restore_columns(estimator: Any, meta: dict[str, Any]) -> None:
     """Restore what is known of the features and the target."""
     estimator.n_features_in_ = meta["n_features"]
     estimator._levels = _levels_of(meta)
+    if counts_of(estimator._levels) != estimator.forest_.levels:
+        raise ValueError("the levels of the features are not those of the trees")
     estimator.recipe_ = value_of(meta["recipe"]) if "recipe" in meta else None
     if not isinstance(estimator.recipe_, dict | None):
         raise ValueError("the recipe of the features is not a table of values")

@@ -16,6 +16,7 @@ Nodes = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
 
 _LEAF = np.uint64(_core.LEAF_BIT)
+_LEVEL_LIST = 0x8000
 _MIXED = np.uint64(_core.MIXED_BIT)
 
 
@@ -69,6 +70,17 @@ def with_moved_sets(nodes: Nodes, levels: tuple[int, ...], by: int) -> Nodes:
         apart = splits[np.array(levels)[features] > _core.INLINE_LEVELS]  # their sets are beside the nodes
         moved[apart] += np.uint64(by)
     return moved
+
+
+def levels_of_set(bits: int, n_levels: int, words: npt.NDArray[np.uint16]) -> list[int]:
+    """The levels of the set of a node, whose 32 threshold bits are `bits`, as in cpp/base/level_set.hpp."""
+    if n_levels <= _core.INLINE_LEVELS:
+        return [level for level in range(n_levels) if bits >> level & 1]
+    n = int(words[bits]) & ~_LEVEL_LIST
+    if int(words[bits]) & _LEVEL_LIST:
+        return words[bits + 1 : bits + 1 + n].tolist()
+    first, bitmap = 16 * int(words[bits + 1]), words[bits + 2 : bits + 2 + n]
+    return (first + np.flatnonzero(np.unpackbits(bitmap.view(np.uint8), bitorder="little"))).tolist()
 
 
 def leaf_values(leaves: Nodes) -> npt.NDArray[np.float64]:

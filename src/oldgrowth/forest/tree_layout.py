@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .forest import Forest
-from .nodes import NodeFormat, is_leaf, payload, threshold
+from .nodes import NodeFormat, Nodes, is_leaf, levels_of_set, payload, threshold
 
 Ints = npt.NDArray[np.int64]
 
@@ -24,6 +24,7 @@ class TreeLayout:
     splits: Ints
     feature: Ints  # of each split
     threshold: npt.NDArray[np.float32]
+    sets: list[tuple[list[int], bool] | None]  # of each split by levels: these, and whether they go left
     links: Ints  # parent and child, one pair for each branch
 
 
@@ -49,5 +50,20 @@ def lay_out(forest: Forest, top: int) -> TreeLayout:
         splits=splits,
         feature=node_format.feature(inner),
         threshold=threshold(inner),
+        sets=_sets(forest, top, inner),
         links=np.concatenate([np.stack([splits, splits + 1], axis=1), np.stack([splits, right], axis=1)]),
     )
+
+
+def _sets(forest: Forest, top: int, splits: Nodes) -> list[tuple[list[int], bool] | None]:
+    """The levels of each split that is by levels, and whether they go left."""
+    if not forest.levels:
+        return [None] * len(splits)
+    node_format = NodeFormat(forest.n_features)
+    words = forest.top_sets[int(forest.top_set_start[top]) : int(forest.top_set_start[top + 1])]
+    fields = zip(splits, node_format.feature(splits), node_format.missing_left(splits), strict=True)
+    sets: list[tuple[list[int], bool] | None] = []
+    for split, feature, missing_left in fields:
+        n_levels, bits = forest.levels[feature], int(split) & 0xFFFFFFFF
+        sets.append((levels_of_set(bits, n_levels, words), not missing_left) if n_levels else None)
+    return sets

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import NoBucketRowsError, ParameterError
-from ..estimators.fitted import feature_names, forest_in
+from ..estimators.fitted import drawable, feature_names, forest_in
 from ..forest.tree_layout import TreeLayout, lay_out
 from ..messages import text
 from ..reporting.report import KEPT_BUCKETS, quantiles_of_buckets
@@ -16,6 +16,7 @@ from .style import FAINT, INK, LEAF, LINE, OVER, finish, new_axes
 
 # The most buckets for which rows below each, and the split of each node, have room.
 _NUMBERED, _EXPLAINED = 16, 8
+_LEVELS = 3  # that are named at a split
 _WIDEST = 34.0  # diameter of the largest circle, in points
 _INKED = 0.04  # share of the axes that circles may cover even if they overlap
 
@@ -60,7 +61,7 @@ def top_tree(forest: Any, top: int = 0, ax: Any = None) -> Any:
     limit = _limit(forest)
     _draw_buckets(ax, tree, rows, limit)
     if len(rows) <= _EXPLAINED:
-        _write_splits(ax, tree, feature_names(model))
+        _write_splits(ax, tree, feature_names(model), forest)
     ax.set_ylabel("depth", color=FAINT)
     ax.set_yticks(range(0, tree.depth.max() + 1, 1 + tree.depth.max() // 12))
     ax.set_xticks([])
@@ -195,9 +196,21 @@ def _explain_circles(ax: Any, rows: npt.NDArray[np.int64], scale: float, limit: 
     )  # fmt: skip
 
 
-def _write_splits(ax: Any, tree: TreeLayout, names: list[str]) -> None:
-    for i, feature, threshold in zip(tree.splits, tree.feature, tree.threshold, strict=True):
+def _write_splits(ax: Any, tree: TreeLayout, names: list[str], forest: Any) -> None:
+    for k, i in enumerate(tree.splits):
+        levels = forest._levels[tree.feature[k]] if tree.sets[k] is not None else None
+        said = names[tree.feature[k]] + (
+            f" ≤ {tree.threshold[k]:.4g}" if levels is None else _of_levels(tree.sets[k], levels.names)
+        )
         ax.annotate(
-            f"{names[feature]} ≤ {threshold:.4g}", (tree.x[i], tree.depth[i]), ha="center", va="center",
+            said, (tree.x[i], tree.depth[i]), ha="center", va="center",
             size=9, color=INK, bbox={"facecolor": "white", "edgecolor": LINE, "boxstyle": "round,pad=0.35"},
         )  # fmt: skip
+
+
+def _of_levels(split: Any, names: list[str]) -> str:
+    """Which levels go left, or which do not."""
+    found, goes_left = split
+    shown = [drawable(names[level]) for level in found[:_LEVELS]]
+    more = f" and {len(found) - _LEVELS:,} more" if len(found) > _LEVELS else ""
+    return f"{' is' if goes_left else ' is not'} {', '.join(shown)}{more}"
