@@ -310,9 +310,7 @@ def test_splits_name_levels(n_levels: int) -> None:
     city = np.array([f"city {i}" for i in range(n_levels)])[rng.integers(0, n_levels, 900)]
     y = np.array([int(name[5:]) % 2 for name in city])
     frame = pd.DataFrame({"city": city, "x": rng.normal(size=900)})
-    model = RandomForestClassifier(8, bucket_size=400, balance=1, max_features=None, random_state=0).fit(
-        frame, y
-    )
+    model = RandomForestClassifier(8, bucket_size=400, max_features=None, random_state=0).fit(frame, y)
     texts = [text.get_text() for text in plot.top_tree(model).texts]
     splits = [text for text in texts if text.startswith("city is")]
     assert splits and all("city " in text.removeprefix("city") for text in splits)
