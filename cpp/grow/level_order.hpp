@@ -37,7 +37,6 @@ class LevelOrder {
                      [&](std::uint32_t a, std::uint32_t b) { return keys_[a] < keys_[b]; });
     return order_;
   }
-  const std::vector<std::uint32_t>& last() const { return order_; }
 
  private:
   // Steps of the power iteration: the order of the levels, not the component, has to settle.

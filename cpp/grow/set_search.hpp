@@ -1,9 +1,14 @@
-// The search for the best split of a node by a categorical feature: which of the levels that occur go left.
+// The search for a split of a node by a categorical feature: which of the levels that occur go left.
+//
+// Of few levels the best set is found: it separates the first from the others in an order by target. Of many levels
+// that set would fit the targets of single rows; there the beginnings of some random orders are tried, which makes
+// better forests.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -48,7 +53,7 @@ class SetSearch {
       if (random.only)
         try_set(draw_set(random.key));
       else
-        try_sets();
+        try_sets(random.key);
     }
     if (!counts_.missing().empty()) only_missing_against_rest();
     keep_sides();
@@ -81,26 +86,50 @@ class SetSearch {
   }
 
  private:
-  enum class Taken { nothing, prefix, single, drawn, all };
+  enum class Taken { nothing, several, single, all };
   using Bits = std::vector<std::uint8_t>;
 
-  void try_sets() {
-    scan_order();
-    if constexpr (Stats::kClassification)
-      if (stats_.present().size() > 2) scan_singles();
+  // Up to so many levels are ordered by target; of more, so many random orders are tried.
+  static constexpr std::size_t kFewLevels = 10, kRandomOrders = 16;
+
+  void try_sets(std::uint64_t key) {
+    if (counts_.size() <= kFewLevels) {
+      scan(order_.of(counts_));
+      if constexpr (Stats::kClassification)
+        if (stats_.present().size() > 2) scan_singles();
+      return;
+    }
+    shuffled_.resize(counts_.size());
+    std::iota(shuffled_.begin(), shuffled_.end(), 0U);
+    for (std::size_t i = 0; i < kRandomOrders; ++i) {
+      shuffle(derive(key, i + 1));
+      scan(shuffled_);
+    }
   }
 
-  void scan_order() {
-    const std::vector<std::uint32_t>& order = order_.of(counts_);
+  // Tries all beginnings of an order.
+  void scan(const std::vector<std::uint32_t>& order) {
+    bool better = false;
     for (const bool missing_left : sides()) {
       start(missing_left);
       for (std::size_t i = 0; i + 1 < order.size(); ++i) {
         move(order[i]);
         if (consider(missing_left)) {
-          taken_ = Taken::prefix;
+          better = true;
           until_ = i;
         }
       }
+    }
+    if (!better) return;
+    taken_ = Taken::several;
+    taken_set_.assign(order.size(), 0);
+    for (std::size_t i = 0; i <= until_; ++i) taken_set_[order[i]] = 1;
+  }
+
+  void shuffle(std::uint64_t key) {
+    for (std::size_t i = shuffled_.size() - 1; i > 0; --i) {
+      const std::uint64_t bits = draw(key, i);
+      std::swap(shuffled_[i], shuffled_[below(static_cast<std::uint32_t>(bits), static_cast<std::uint32_t>(i + 1))]);
     }
   }
 
@@ -140,8 +169,8 @@ class SetSearch {
       for (std::size_t l = 0; l < counts_.size(); ++l)
         if (set[l]) move(l);
       if (consider(missing_left)) {
-        taken_ = Taken::drawn;
-        drawn_ = set;
+        taken_ = Taken::several;
+        taken_set_ = set;
       }
     }
   }
@@ -188,10 +217,8 @@ class SetSearch {
     if (taken_ == Taken::nothing) return;
     const std::size_t levels = counts_.size();
     bits_.assign(levels, taken_ == Taken::all);
-    if (taken_ == Taken::drawn) bits_ = drawn_;
+    if (taken_ == Taken::several) bits_ = taken_set_;
     if (taken_ == Taken::single) bits_[until_] = 1;
-    if (taken_ == Taken::prefix)
-      for (std::size_t i = 0; i <= until_; ++i) bits_[order_.last()[i]] = 1;
     left_.clear();
     right_.clear();
     for (std::size_t l = 0; l < levels; ++l) (bits_[l] ? left_ : right_).push_back(counts_.code(l));
@@ -206,7 +233,8 @@ class SetSearch {
   std::size_t n_ = 0, n_left_ = 0;
   Taken taken_ = Taken::nothing;
   std::size_t until_ = 0;
-  Bits bits_, drawn_;
+  Bits bits_, taken_set_;
+  std::vector<std::uint32_t> shuffled_;
   std::vector<Code> left_, right_;       // on each side of the best split, if that is by sets
   std::vector<std::uint32_t> set_;       // of a node
   std::vector<std::uint8_t> goes_left_;  // by code

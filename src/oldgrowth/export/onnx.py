@@ -21,6 +21,7 @@ from ..forest.forest import Forest
 from ..forest.whole_trees import WholeTree, trees_of, whole_sizes
 from ..messages.text import human_bytes
 from ..system.atomic_file import new_file
+from .categories import refuse_categories
 
 MOST_BYTES = 2**31 - 1  # of a protobuf message
 # Supported by the runtimes in use; 3 is the first version of ai.onnx.ml with float64 trees.
@@ -36,6 +37,7 @@ def onnx_model(estimator: Any, path: str | PathLike[str] | None) -> Any:
     except ImportError as error:
         raise MissingExtraError("onnx>=1.17", "to_onnx") from error
     forest: Forest = estimator.forest_
+    refuse_categories(forest, "ONNX", "its operator for trees compares with thresholds")
     labels = _labels(estimator.classes_) if forest.n_classes else None
     _check_size(forest, 0 if labels is None else sum(len(str(label)) + 8 for label in labels))
     graph = _graph(onnx, _tree_node(onnx, forest, trees_of(estimator)), forest, labels)

@@ -17,6 +17,7 @@ from ..forest.forest import Forest
 from ..forest.whole_trees import WholeTree, trees_of, whole_sizes
 from ..messages.text import human_bytes
 from ..system.memory import memory_limit_of, resident_memory
+from .categories import refuse_categories
 
 # Parameters that are not copied: threads would add up the trees in any order, so that the last bit of a
 # prediction varies, and there are no out-of-bag predictions.
@@ -32,6 +33,7 @@ _AT_WORK, _COPIES = 200, 2
 def sklearn_forest(estimator: Any) -> Any:
     """A fitted scikit-learn forest with the same trees; see `to_sklearn` of the estimators."""
     forest: Forest = estimator.forest_
+    refuse_categories(forest, "scikit-learn", "its trees have thresholds only")
     _check_memory(forest, estimator.memory_limit)
     model = _unfitted(estimator)
     model.n_features_in_ = estimator.n_features_in_

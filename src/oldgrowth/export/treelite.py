@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import ExportError, MissingExtraError
 from ..forest.whole_trees import whole_sizes
+from .categories import refuse_categories
 
 _OLDEST = (4, 8)  # earlier versions send missing values the other way
 # Flags for what our nodes do not store.
@@ -26,6 +27,7 @@ def treelite_model(estimator: Any) -> Any:
         raise MissingExtraError("treelite>=4.8", "to_treelite") from error
     if tuple(int(part) for part in treelite.__version__.split(".")[:2]) < _OLDEST:
         raise MissingExtraError("treelite>=4.8", "to_treelite")
+    refuse_categories(estimator.forest_, "treelite", "only thresholds are converted")
     if estimator.forest_.n_classes == 1:
         raise ExportError("treelite", "all labels were the same, and a treelite classifier needs two classes")
     largest = int(whole_sizes(estimator.forest_).max())
