@@ -169,3 +169,4 @@ def test_an_interrupted_fit_goes_on(tmp_path):
             RandomForestClassifier(**SIZES, checkpoint_dir=folder).fit(other)
         resumed = RandomForestClassifier(**SIZES, checkpoint_dir=folder).fit(data)
         assert digest(resumed) == digest(fitted()) and resumed.levels_ == fitted().levels_
+        RandomForestClassifier(**SIZES, checkpoint_dir=folder).fit(other)  # nothing is left of the first

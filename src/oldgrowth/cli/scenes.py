@@ -95,7 +95,7 @@ class SceneSource:
         except MissingMaskError as error:
             raise DataError(f"{error} Name it with --mask, or use none with --no-mask.") from error
         data = _labelled(scene, columns.target, labels)
-        return columns_for(data, model.n_features_in_, model.feature_names_in_)
+        return columns_for(data, model.n_features_in_, model.feature_names_in_).coded_for(model._levels)
 
     def _divided(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Options of the labels, and of the scene."""

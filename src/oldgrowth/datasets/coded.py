@@ -17,6 +17,7 @@ class Coded:
     kind: str
     feature_names: tuple[str, ...] | None
     n_features: int
+    _can_be_coded = True
     _coders: tuple[LevelCoder | None, ...] | None = None  # of each feature, if categories are coded
 
     @property
@@ -54,6 +55,8 @@ class Coded:
 
         Values without a code are missing; `strictly`, they are `NOT_THERE`.
         """
+        if not self._can_be_coded and any(one is not None for one in levels):
+            raise NotCategoricalError(self.kind)
         text = [place for place in self.text_features if levels[place] is None]
         if text:
             raise NumbersExpectedError(self.named(text), self._where)

@@ -75,7 +75,8 @@ class NotCategoricalError(DataError):
     def __init__(self, kind: str) -> None:
         super().__init__(
             lambda say: (
-                f"The features of a {kind} dataset are numbers: give {say('categorical_features', None)}."
+                f"The features of a {kind} dataset are numbers, not categories: fit the forest with "
+                f"{say('categorical_features', None)}."
             )
         )
 

@@ -26,6 +26,8 @@ from .per_class import PerClass
 class LabelledPixels(Dataset):
     """Pixels of rasters that have a label and that filters keep."""
 
+    _can_be_coded = False
+
     def __init__(self, scenes: Sequence[Layers], patch: int) -> None:
         self.scenes = tuple(scenes)
         self.patch = patch

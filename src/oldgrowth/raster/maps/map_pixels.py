@@ -84,7 +84,7 @@ class MapWork:
     def lines(self, first: int) -> SceneLines:
         """The rows to predict, from a line on."""
         names = getattr(self.forest, "feature_names_in_", None)
-        chosen = columns_for(self.scene, self.forest.n_features_in_, names)
+        chosen = columns_for(self.scene, self.forest.n_features_in_, names).coded_for(self.forest._levels)
         assert isinstance(chosen, Scene)
         return SceneLines(chosen, first)
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...checks import hard_votes, one_of
-from ...errors import DataError, MissingExtraError, ParameterError
+from ...errors import DataError, MissingExtraError, NotCategoricalError, ParameterError
 from ...estimators.shared_model import SharedModel, shared
 from ...messages.text import counted
 from ...planning.planner import jobs_of
@@ -155,6 +155,8 @@ def _matched(
     """The bands that the forest needs, by their names, and how to predict them."""
     names = forest._names()
     features = None if names is None else tuple(map(str, names))
+    if forest._levels is not None:
+        raise NotCategoricalError("scene")
     recipe = forest.recipe_ or {"bands": _unmade(forest, found, features), "extra": {}, "patch": 1}
     wanted = list(recipe["bands"])
     extra = []
