@@ -146,6 +146,8 @@ class SplitSearch {
     if (!(left_weight > 0 && right_weight > 0)) return -std::numeric_limits<double>::infinity();  // lost in rounding
     if (left_weight < rules_.min_weight_leaf || right_weight < rules_.min_weight_leaf)
       return -std::numeric_limits<double>::infinity();
+    if constexpr (Stats::kRefuses)
+      if (rules_.balance < 1 && !stats_.allowed()) return -std::numeric_limits<double>::infinity();
     if (rules_.balance == 0 && !stats_.may_exceed(best_->score)) return -std::numeric_limits<double>::infinity();
     score_ = stats_.score();
     if (!std::isfinite(score_)) return -std::numeric_limits<double>::infinity();

@@ -17,7 +17,7 @@ struct Impurity;
 
 struct Shares {
   std::map<double, double> by_class;
-  double weight = 0, sum = 0, squares = 0;
+  double weight = 0, sum = 0, squares = 0, y_log_y = 0;
 };
 
 template <>
@@ -45,6 +45,14 @@ struct Impurity<SquaredError> {
   }
 };
 
+template <>
+struct Impurity<PoissonDeviance> {
+  static double of(const Shares& rows) {
+    if (rows.sum == 0) return std::numeric_limits<double>::infinity();
+    return (rows.y_log_y - rows.sum * std::log(rows.sum / rows.weight)) / rows.weight;
+  }
+};
+
 using ImpurityOf = double (*)(const Shares&);
 
 double impurity_times_weight(ImpurityOf impurity, const std::vector<double>& y, const std::vector<double>& w,
@@ -56,6 +64,7 @@ double impurity_times_weight(ImpurityOf impurity, const std::vector<double>& y, 
     rows.weight += w[i];
     rows.sum += w[i] * y[i];
     rows.squares += w[i] * y[i] * y[i];
+    if (y[i] > 0) rows.y_log_y += w[i] * y[i] * std::log(y[i]);
   }
   return rows.weight == 0 ? 0 : impurity(rows) * rows.weight;
 }
@@ -106,7 +115,9 @@ template <class Stats, class Code>
 void equals_brute_force(ImpurityOf impurity, std::uint32_t n_classes, bool whole_weights, std::uint64_t seed) {
   auto random = random_bits(seed);
   const std::size_t n = 2 + random() % (seed % 10 == 0 ? 500 : 150);
-  const TestRows rows = random_rows(n, 4, n_classes, seed);
+  TestRows rows = random_rows(n, 4, n_classes, seed);
+  if constexpr (Stats::kRefuses)
+    for (double& y : rows.targets) y = std::max(0.0, y);
   std::vector<double> w(n);
   for (double& weight : w)
     weight = whole_weights   ? static_cast<double>(1 + random() % 4)
@@ -161,7 +172,7 @@ void equals_brute_force(ImpurityOf impurity, std::uint32_t n_classes, bool whole
 
 void names_are_found() {
   CHECK(criterion_names(true) == (std::vector<std::string>{"gini", "entropy", "log_loss"}));
-  CHECK(criterion_names(false) == (std::vector<std::string>{"squared_error"}));
+  CHECK(criterion_names(false) == (std::vector<std::string>{"squared_error", "poisson"}));
   CHECK(find_criterion("log_loss") == kCriterion<Entropy> && find_criterion("entropy") == kCriterion<Entropy>);
   CHECK(find_criterion("squared_error") == kCriterion<SquaredError> && !find_criterion("Gini"));
   for_each_criterion([]<class C>(Criterion criterion, C) {

@@ -58,6 +58,7 @@ from .narrow_frame import narrow_frame
 from .oob_scores import OobScorer
 from .parameter_names import refuse_unknown
 from .parameters import Parameter, checked, that_change_the_model
+from .single_trees import SingleTrees
 
 Weights: TypeAlias = npt.NDArray[np.float64] | None
 
@@ -65,7 +66,7 @@ Weights: TypeAlias = npt.NDArray[np.float64] | None
 _AS_IT_IS: dict[str, Any] = {"dtype": "numeric", "ensure_all_finite": False}
 
 
-class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
+class ForestBase(Exportable, SingleTrees, DiskEstimating, BaseEstimator, ABC):
     """Checks the data, fits, predicts; what differs for labels and values is in Classifier and Regressor."""
 
     _classification: bool

@@ -49,6 +49,7 @@ class RandomForestClassifier(Classifier):
         n_jobs: int | None = -1,
         random_state: Any = None,
         verbose: int = 0,
+        warm_start: bool = False,
         trees_per_top: int | str = "auto",
         bucket_size: int | str = "auto",
         top_sample: int | str = "auto",
@@ -62,6 +63,9 @@ class RandomForestClassifier(Classifier):
         chunk_size: int | str = "auto",
         checkpoint_dir: str | PathLike[str] | None = None,
         voting: str = "soft",
+        max_leaf_nodes: None = None,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: None = None,
     ) -> None:
         store_params(self, locals())
 
@@ -98,6 +102,7 @@ class RandomForestRegressor(Regressor):
         n_jobs: int | None = -1,
         random_state: Any = None,
         verbose: int = 0,
+        warm_start: bool = False,
         trees_per_top: int | str = "auto",
         bucket_size: int | str = "auto",
         top_sample: int | str = "auto",
@@ -110,6 +115,9 @@ class RandomForestRegressor(Regressor):
         spill_limit: int | float | str = "auto",
         chunk_size: int | str = "auto",
         checkpoint_dir: str | PathLike[str] | None = None,
+        max_leaf_nodes: None = None,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: None = None,
     ) -> None:
         store_params(self, locals())
 
@@ -149,6 +157,7 @@ class ExtraTreesClassifier(Classifier):
         n_jobs: int | None = -1,
         random_state: Any = None,
         verbose: int = 0,
+        warm_start: bool = False,
         trees_per_top: int | str = "auto",
         bucket_size: int | str = "auto",
         top_sample: int | str = "auto",
@@ -162,6 +171,9 @@ class ExtraTreesClassifier(Classifier):
         chunk_size: int | str = "auto",
         checkpoint_dir: str | PathLike[str] | None = None,
         voting: str = "soft",
+        max_leaf_nodes: None = None,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: None = None,
     ) -> None:
         store_params(self, locals())
 
@@ -200,6 +212,7 @@ class ExtraTreesRegressor(Regressor):
         n_jobs: int | None = -1,
         random_state: Any = None,
         verbose: int = 0,
+        warm_start: bool = False,
         trees_per_top: int | str = "auto",
         bucket_size: int | str = "auto",
         top_sample: int | str = "auto",
@@ -212,6 +225,9 @@ class ExtraTreesRegressor(Regressor):
         spill_limit: int | float | str = "auto",
         chunk_size: int | str = "auto",
         checkpoint_dir: str | PathLike[str] | None = None,
+        max_leaf_nodes: None = None,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: None = None,
     ) -> None:
         store_params(self, locals())
 
@@ -249,12 +265,16 @@ class SubsetForestClassifier(Classifier):
         n_jobs: int | None = -1,
         random_state: Any = None,
         verbose: int = 0,
+        warm_start: bool = False,
         subset_size: int | str = "auto",
         memory_limit: int | float | str = "auto",
         spill_dir: str | PathLike[str] | None = None,
         chunk_size: int | str = "auto",
         checkpoint_dir: str | PathLike[str] | None = None,
         voting: str = "soft",
+        max_leaf_nodes: None = None,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: None = None,
     ) -> None:
         store_params(self, locals())
 
@@ -291,10 +311,14 @@ class SubsetForestRegressor(Regressor):
         n_jobs: int | None = -1,
         random_state: Any = None,
         verbose: int = 0,
+        warm_start: bool = False,
         subset_size: int | str = "auto",
         memory_limit: int | float | str = "auto",
         spill_dir: str | PathLike[str] | None = None,
         chunk_size: int | str = "auto",
         checkpoint_dir: str | PathLike[str] | None = None,
+        max_leaf_nodes: None = None,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: None = None,
     ) -> None:
         store_params(self, locals())

@@ -181,6 +181,21 @@ def make_plan(
     )
 
 
+def _check_targets(criterion: str, summary: DataSummary) -> None:
+    if criterion != "poisson":
+        return
+    if summary.low < 0:
+        raise DataError(
+            f"y has negative values, down to {summary.low:g}, for which the Poisson deviance is not defined. "
+            "Choose criterion squared_error, or values from zero on."
+        )
+    if not summary.high > 0:
+        raise DataError(
+            "All values of y are zero, and the Poisson deviance needs a positive sum. Choose criterion "
+            "squared_error."
+        )
+
+
 def _check_weight(summary: DataSummary) -> None:
     if summary.weighted and not _SMALLEST_WEIGHT <= summary.weight <= _LARGEST_WEIGHT:
         raise DataError(
@@ -264,6 +279,7 @@ class Planner:
 
     def plan(self, summary: DataSummary, classes: npt.NDArray[Any] | None) -> Plan:
         weights: tuple[float, ...] = ()
+        _check_targets(self._params["criterion"], summary)
         if classes is not None:
             weights = _class_weights(self._params["class_weight"], classes, summary)
         return make_plan(self._params, summary, self.seed, weights, self._random_thresholds)
