@@ -235,7 +235,8 @@ def test_a_disk_that_is_full_is_said_once(suffix: str, here: Path, tmp_path: Pat
     out = tmp_path / f"out{suffix}"
     script = (
         "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); from oldgrowth.cli.main import main; main()"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); "
+        "from oldgrowth.cli.entry import main; main()"
     )
     arguments = ["predict", here / "value.og", here / "test.csv", "-o", out, "--keep", "id", "-q"]
     arguments = [*arguments[:-3], "-q"] if suffix == ".npy" else arguments
@@ -268,7 +269,7 @@ def test_a_source_that_breaks_off_is_all_that_is_said(suffix: str, here: Path, t
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_interrupt_of_a_running_predict(here: Path, tmp_path: Path) -> None:
     write(pd.concat([frame(5000)] * 20), tmp_path / "long.csv")
-    script = "from oldgrowth.cli.main import main; print('ready', flush=True); main()"
+    script = "from oldgrowth.cli.entry import main; print('ready', flush=True); main()"
     arguments = [
         here / "label.og",
         tmp_path / "long.csv",

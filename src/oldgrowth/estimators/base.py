@@ -223,7 +223,7 @@ class ForestBase(Exportable, SingleTrees, DiskEstimating, BaseEstimator, ABC):
         self._check_use()
         dataset = columns_for(dataset.made_by(self.recipe_), self.n_features_in_, self._names())
         jobs = jobs_of(self.n_jobs)
-        check_address_space(jobs)
+        check_address_space()
         limit = memory_limit_of(self.memory_limit)
         plan = plan_batches(self.forest_, limit, jobs, needs.with_reading(dataset))
         return BatchPredictor(kernel, plan).of_dataset(dataset)
@@ -280,7 +280,7 @@ class ForestBase(Exportable, SingleTrees, DiskEstimating, BaseEstimator, ABC):
     def _fit_rows(self, rows: TrainingRows, callback: Callback | None) -> Fitted:
         given = self.get_params()
         params = checked(self._parameters, given)
-        check_address_space(jobs_of(self.n_jobs))
+        check_address_space()
         planner = Planner(params, self._random_thresholds, self._classification, that_change_the_model(given))
         scorer = OobScorer(lambda: rows.classes, self.oob_score, keep=rows.random_access)
         observers = Observers(params["verbose"], callback)
