@@ -34,7 +34,7 @@ OPTIONS: dict[str, Any] = {"random_state": 2, "n_jobs": 2, "bucket_size": 200, "
 
 @cache
 def truth() -> Truth:
-    return make_truth(1500)
+    return make_truth(800)
 
 
 @cache
@@ -336,7 +336,7 @@ def test_subsets_notice_a_source_that_changes_before_the_rows_outside_are_read(c
 
 def test_a_change_behind_the_last_place_remembered_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Trail, "MOST", 2)
-    rows, reads = truth(), iter([False, False] + [True] * 9)
+    rows, reads = make_truth(1500), iter([False, False] + [True] * 9)
     fifth = len(rows.x) // 5  # of five places the first and the fourth are kept: windows have 1024 rows
     assert fifth == 300
 

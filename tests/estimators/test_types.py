@@ -33,6 +33,7 @@ oldgrowth.RandomForestClassifier(max_leaf_nodes=3)  # an error that mypy finds
 """
 
 
+@pytest.mark.slow
 def test_mypy_knows_what_fit_and_load_return(tmp_path: Path) -> None:
     mypy = pytest.importorskip("mypy.api")
     (tmp_path / "snippet.py").write_text(SNIPPET)

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "grow/criteria/list.hpp"
 #include "grow/split_search.hpp"
@@ -71,14 +72,21 @@ double impurity_times_weight(ImpurityOf impurity, const std::vector<double>& y, 
 
 double best_decrease(const TestRows& rows, const std::vector<double>& w, ImpurityOf impurity, std::size_t f,
                      std::size_t min_leaf) {
-  std::vector<float> cuts{std::numeric_limits<float>::infinity()};
-  for (std::size_t i = 0; i < rows.n; ++i)
-    if (!std::isnan(rows.x[i * rows.d + f])) cuts.push_back(rows.x[i * rows.d + f]);
+  std::set<float> cuts{std::numeric_limits<float>::infinity()};
+  bool missing = false;
+  for (std::size_t i = 0; i < rows.n; ++i) {
+    const float v = rows.x[i * rows.d + f];
+    if (std::isnan(v))
+      missing = true;
+    else
+      cuts.insert(v);
+  }
   const std::vector<bool> all(rows.n, true);
   const double whole = impurity_times_weight(impurity, rows.targets, w, all);
   double best = -1;
   for (const float cut : cuts)
     for (const bool missing_left : {false, true}) {
+      if (missing_left && !missing) continue;
       std::vector<bool> left(rows.n), right(rows.n);
       std::size_t n_left = 0;
       for (std::size_t i = 0; i < rows.n; ++i) {
