@@ -1,6 +1,7 @@
-"""Stage 1, one pass over all rows: count, learn how few bytes hold each feature, keep the top samples.
+"""Stage 1, one pass over all rows: count them, find the narrowest encoding of each feature, draw the top
+samples.
 
-A partition of a dataset is learned from by itself, anywhere; here the whole is one partition.
+Partitions of a dataset can be learned from separately, in any process; here the whole is one partition.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def sample(
     candidate_bytes: int = 2**62,
     check: CheckSoFar | None = None,
 ) -> Sampled:
-    """`plan` knows no more than what can be known before; its top sample is the largest there may be.
+    """The first pass. `plan` is preliminary, with the largest possible top sample.
 
     Candidates beyond `candidate_bytes` go to the workspace. `check` is called from time to time with what is
     known so far.
@@ -68,8 +69,11 @@ def sample(
 def learn(
     rows: StreamedRows, plan: Plan, start: Place, of: int | None, candidates: CandidateRows | None = None
 ) -> Learned:
-    """What the first pass learns of the rows of a partition, which begins at `start`; there are `of` rows in
-    all partitions that have a weight, if that is known. It needs nothing else of the process it runs in."""
+    """What the first pass learns of the rows of a partition that begins at `start`.
+
+    `of` is the number of rows with a weight in all partitions, if it is known. Needs nothing else of its
+    process.
+    """
     learned = Learned(rows, start, candidates or CandidateRows(rows.n_features))
     with workers(plan.n_jobs) as engine:
         for _ in _learning(learned, rows, plan, of, engine):
@@ -103,7 +107,7 @@ def _save(learned: Learned, checkpoint: Checkpoint, complete: bool) -> None:
 
 
 def _resumed(learned: Learned, rows: TrainingRows, checkpoint: Checkpoint) -> bool:
-    """Take up what was saved; whether that is all of the pass."""
+    """Restore the saved state; returns whether the pass was complete."""
     saved = checkpoint.saved(_STATE)
     if saved is not None:
         with checkpoint.validating(_STATE):

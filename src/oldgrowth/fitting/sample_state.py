@@ -1,6 +1,6 @@
-"""What an interrupted first pass remembers. It is checked before it is believed.
+"""The saved state of an interrupted first pass.
 
-Its checksum may be right and its contents wrong.
+It is checked before use: its checksum may be right and its contents wrong.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LABEL_BYTES = 2**24
 
 
 def state_of(learned: Learned) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
-    """Arrays and values from which `restore` makes the same."""
+    """The arrays and values from which `restore` rebuilds the state."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     if learned.candidates is not None:
         arrays = {f"kept_{name}": array for name, array in learned.candidates.state().items()}
@@ -40,7 +40,7 @@ def state_of(learned: Learned) -> tuple[dict[str, npt.NDArray[Any]], dict[str, A
 def restore(
     learned: Learned, rows: TrainingRows, arrays: dict[str, npt.NDArray[Any]], values: dict[str, Any]
 ) -> bool:
-    """Take up what was remembered; False if rows that were kept are lost: then the pass is made again."""
+    """Rebuild the saved state. False if candidate rows are lost; then the pass starts again."""
     place, classes = Place(**values["place"]), len(values["labels"].get("labels", []))
     check_state(values, place, rows)
     if learned.candidates is not None:
@@ -60,7 +60,7 @@ def restore(
 
 
 def check_state(values: dict[str, Any], place: Place, rows: TrainingRows) -> None:
-    """Refuse what cannot have been found in these rows up to this place."""
+    """Refuse a state that these rows, up to this place, cannot have produced."""
     _check_place(place, bool(values["complete"]), rows)
     if len(values["features"]) != rows.n_features:
         raise ValueError("another number of features")

@@ -53,7 +53,7 @@ class TopTree:
 
 
 def checked_top_tree(arrays: dict[str, npt.NDArray[Any]], n_features: int) -> TopTree:
-    """A top tree that another process wrote, if nothing in it leads outside of it; else a ValueError."""
+    """A top tree that another process wrote. ValueError if an index in it is out of range."""
     tree = TopTree(arrays["nodes"], arrays["bucket_depths"], arrays["importances"])
     types = [array.dtype for array in vars(tree).values()]
     if types != [np.dtype(np.uint64), np.dtype(np.uint32), np.dtype(np.float64)]:
@@ -67,7 +67,7 @@ def checked_top_tree(arrays: dict[str, npt.NDArray[Any]], n_features: int) -> To
 
 
 def only_bucket(n_features: int) -> TopTree:
-    """The top tree of data that fit one bucket: a single leaf."""
+    """The top tree of data that fits into one bucket: a single leaf."""
     return TopTree(bucket_leaves([0]), np.zeros(1, dtype=np.uint32), np.zeros(n_features))
 
 
@@ -117,9 +117,11 @@ def grow_top_tree(sampled: Sampled, plan: Plan, top: int, stop: _core.Stop) -> T
 
 @dataclass(frozen=True)
 class _Parts:
-    """A top tree on a large sample: the first levels from as many of its rows as 16-bit codes can tell apart,
-    the rest from all of it, part by part. The first levels need no more rows, and parts of this size are
-    grown fastest and take little memory."""
+    """A top tree on a large sample. Its first levels are grown on as many rows as 16-bit codes can
+    distinguish, the rest on all rows, part by part.
+
+    The first levels need no more rows, and parts of this size are grown fastest and take little memory.
+    """
 
     sample: SampleRows
     n_rows: int  # that the sample was drawn from
@@ -197,8 +199,8 @@ class SampleRows:
 
 @dataclass(frozen=True)
 class Root:
-    """Where a tree begins: its number, how deep, and its place within a larger one. Trees at the same place
-    are dealt features in turn."""
+    """Where a tree begins: its number, its depth, and its place within a larger tree. Trees at the same place
+    consider features in turn."""
 
     number: int
     depth: int = 0

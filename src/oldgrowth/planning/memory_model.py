@@ -1,7 +1,7 @@
-"""What each stage of a fit takes, and the lowest limit under which it can be done.
+"""The memory that each stage of a fit takes, and the lowest limit under which it can be done.
 
 Each structure states its own bytes (`_core.bucket_bytes`, `votes.MEANS_COPIES`); here they are added up. How
-much is in memory at a time is chosen so that it stays within the limit (`execution.py`).
+much is in memory at a time is chosen in `execution.py`, so that it stays within the limit.
 """
 
 from __future__ import annotations
