@@ -30,7 +30,7 @@ class FitContext:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is known before top trees are grown: the rows, the plan of the forest, and how it is carried out."""
+    """What is known before top trees are grown: the rows, the plan, and how it is carried out."""
 
     sampled: Sampled
     plan: Plan

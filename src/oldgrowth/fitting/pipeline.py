@@ -67,7 +67,7 @@ def fit_forest(
     use_oob: Callable[[Iterator[OobRows]], Any],
     keep_checkpoint: bool = False,
 ) -> Fitted:
-    """Run all stages. The files in the checkpoint directory are removed at the end, unless `keep_checkpoint`."""
+    """Run all stages. Files in the checkpoint directory are removed at the end, unless `keep_checkpoint`."""
     first_pass = FirstPass.planned(planner, rows, limits)  # what is not possible is refused before any work
     with live(limits, first_pass.plan.n_jobs, observers, keep_checkpoint) as context:
         planner = _begin(context, planner, rows, first_pass.model)

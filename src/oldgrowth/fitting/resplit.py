@@ -45,7 +45,7 @@ class Splitter(Protocol):
 
 @dataclass(frozen=True)
 class StoreSplitter:
-    """Splits the buckets of a store in this process, with `at_once` samples of buckets in memory at a time."""
+    """Splits the buckets of a store in this process; `at_once` samples of buckets are in memory at a time."""
 
     store: BucketStore
     plan: Plan

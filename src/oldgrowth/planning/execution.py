@@ -179,7 +179,7 @@ class LimitCheck:
 
 
 def least_limit(model: MemoryModel) -> int:
-    """The lowest sufficient limit, in the requested store or, if there is a choice, the one that takes less."""
+    """The lowest sufficient limit, in the requested store or, given a choice, the one that takes less."""
     store = _asked_for(model)
     if store == "memory":
         return model.in_memory()
@@ -256,7 +256,7 @@ def with_rounds(execution: ExecutionPlan, model: MemoryModel, most_buckets: int)
 
 def refuse_large_bucket(model: MemoryModel, rows: int, in_memory: bool) -> None:
     """Refuse a bucket that cannot be split, if its `rows` rows do not fit in memory."""
-    way = f"{rows:,} rows have to be in memory at once: by the rules for splits they cannot be parted."
+    way = f"{rows:,} rows must be in memory at once: the rules for splits keep them together."
     model.refuse_below(model.in_memory(bucket_rows=rows) if in_memory else model.least(rows), way)
 
 

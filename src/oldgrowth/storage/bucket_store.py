@@ -69,7 +69,7 @@ class BucketStore(ABC):
         """Called when all rows of a group were put; in the order of the groups."""
 
     def sync(self) -> dict[int, int]:
-        """Make sure that all that was written outlives the process. Returns the size of each top tree's file."""
+        """Make sure that what was written outlives the process. Returns the size of each top tree's file."""
         return {}
 
     def reopen(

@@ -74,7 +74,7 @@ class DiskStore(BucketStore):
         self._spare.append(group)
 
     def sync(self) -> dict[int, int]:
-        """Make sure that all that was written outlives the process. Returns the size of each top tree's file."""
+        """Make sure that what was written outlives the process. Returns the size of each top tree's file."""
         for top in self._tops.values():
             top.file.sync()
         return {number: top.file.size for number, top in self._tops.items()}

@@ -1,4 +1,4 @@
-"""How a row is stored in a block on disk: as its record, or as a reference to a pixel of an image in memory."""
+"""How a row is stored in a block on disk: as its record, or as a reference to a pixel in memory."""
 
 from __future__ import annotations
 

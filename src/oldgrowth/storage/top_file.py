@@ -194,7 +194,7 @@ class TopFile:
 def _cut(
     start: npt.NDArray[np.int64], owners: npt.NDArray[np.int64], most_rows: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Blocks of at most `most_rows` rows: where each begins, with the end of the last, and the owner of each."""
+    """Blocks of at most `most_rows` rows: where each begins, with the end of the last, and their owners."""
     rows = start[1:] - start[:-1]
     pieces = -(-rows // most_rows)
     bucket = np.repeat(np.arange(len(rows)), pieces)
