@@ -301,7 +301,7 @@ def test_too_low_a_limit_is_one_sentence(
     assert not list(temporary.iterdir())
 
 
-def test_memory_is_said_as_it_was() -> None:
+def test_memory_is_printed_as_given() -> None:
     def said(rows: int, peak: int, store: str = "disk") -> str:
         return demo_module.memory_sentence(rows * 10**6, 500 * 10**6, peak * 10**6, store)
 

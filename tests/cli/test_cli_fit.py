@@ -102,7 +102,7 @@ def test_whole_floats_are_classes_even_if_late_ones_decide(
     assert type(oldgrowth.load(tmp_path / "g.og")) is oldgrowth.RandomForestRegressor
 
 
-def test_what_was_chosen_is_said(parquet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_choices_are_reported(parquet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done("fit", parquet, *dropping("value"), "-o", tmp_path / "f.og", "--trees", "3")
     out, err = capsys.readouterr()
     assert "The target value holds numbers: regression (chosen automatically)." in out
@@ -230,7 +230,7 @@ def test_weights_of_classes_have_the_type_of_the_labels(parquet: Path, tmp_path:
         ([*dropping("label"), "--delimiter", ";"], 2, "delimiter"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(
+def test_errors_are_one_sentence(
     arguments: list[str],
     code: int,
     words: str,

@@ -171,7 +171,7 @@ def test_progress_is_shown_unless_quiet(
         (["label.og", "few.csv", "-o", "out.csv"], 1, "has no columns 'c'"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(
+def test_errors_are_one_sentence(
     arguments: list[str],
     code: int,
     words: str,
@@ -231,7 +231,7 @@ def test_what_fails_on_the_way_leaves_the_old_file(  # noqa: PLR0913 - fixtures
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX limits")
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".npy"])
-def test_a_disk_that_is_full_is_said_once(suffix: str, here: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_once(suffix: str, here: Path, tmp_path: Path) -> None:
     out = tmp_path / f"out{suffix}"
     script = (
         "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
@@ -252,7 +252,7 @@ def test_a_disk_that_is_full_is_said_once(suffix: str, here: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".npy"])
-def test_a_source_that_breaks_off_is_all_that_is_said(suffix: str, here: Path, tmp_path: Path) -> None:
+def test_a_truncated_source_is_the_only_error(suffix: str, here: Path, tmp_path: Path) -> None:
     """In a separate process, which frees everything at exit."""
     header, *rows = (here / "test.csv").read_text().splitlines()
     # Long enough that something is written before the end is read.

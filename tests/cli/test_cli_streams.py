@@ -79,14 +79,14 @@ def test_a_forest_is_fitted_on_standard_input(here: Path, tmp_path: Path) -> Non
         (["predict", "label.og", "-", "test.csv", "-o", "-"], b"cannot be combined with other sources"),
     ],
 )
-def test_what_streams_cannot_do_is_said(here: Path, arguments: list[str], words: bytes) -> None:
+def test_unsupported_uses_of_streams_are_refused(here: Path, arguments: list[str], words: bytes) -> None:
     result = piped(
         here, "test.csv", *(here / a if a.endswith(("label.og", ".csv")) else a for a in arguments)
     )
     assert result.returncode == 2 and words in result.stderr and not result.stdout
 
 
-def test_empty_input_is_said(here: Path) -> None:
+def test_empty_input_is_refused(here: Path) -> None:
     (here / "empty").write_bytes(b"")
     result = piped(here, "empty", "predict", here / "label.og", "-", "-o", "-")
     assert result.returncode == 1

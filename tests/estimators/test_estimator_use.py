@@ -198,7 +198,7 @@ def test_signatures_stay_written_out(kind: Any) -> None:
     assert clone(model).get_params() == pickle.loads(pickle.dumps(model)).get_params() == model.get_params()
 
 
-def test_a_class_of_ones_own_is_told_the_same() -> None:
+def test_a_subclass_raises_the_same_error() -> None:
     class Mine(RandomForestClassifier):
         def __init__(self, colour: str = "green", n_estimators: int = 5) -> None:
             super().__init__(n_estimators)

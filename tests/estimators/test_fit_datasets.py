@@ -163,7 +163,7 @@ class Stopped(Exception):
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_a_fit_of_any_source_is_taken_up_again(tiny, monkeypatch, tmp_path, name: str) -> None:
+def test_a_fit_of_any_source_is_resumed(tiny, monkeypatch, tmp_path, name: str) -> None:
     """With the same dataset object, and with a newly opened one."""
     (tmp_path / "source").mkdir()
     source = SOURCES[name](truth(), tmp_path / "source")
@@ -234,7 +234,7 @@ def test_labels_that_changed_places_between_the_passes_are_noticed(tmp_path: Pat
         model.fit(data)
 
 
-def test_all_weights_zero_is_said(tmp_path: Path) -> None:
+def test_zero_weights_are_refused(tmp_path: Path) -> None:
     rows = truth()
     data = open_dataset(lambda: iter([(rows.x, rows.y, np.zeros(len(rows.y)))]))
     with pytest.raises(DataError, match="no row to train on: all weights are zero"):
