@@ -49,7 +49,7 @@ def sample(
     workspace, checkpoint = context.workspace, context.checkpoint
     candidates = None if rows.random_access else CandidateRows(rows.n_features, workspace, candidate_bytes)
     learned = Learned(rows, Place(), candidates)
-    complete = _resumed(learned, rows, checkpoint)
+    complete = resumed(learned, rows, checkpoint, _STATE, rows.n_rows)
     progress.skip(learned.end.row)
     saved_at = time.monotonic()
     if not complete:
@@ -60,14 +60,19 @@ def sample(
                 _call(check, learned)
             progress.advance(chunk.rows)
             if checkpoint.active and time.monotonic() - saved_at > _SAVE_EVERY_SECONDS:
-                _save(learned, checkpoint, complete=False)
+                remember(learned, checkpoint, _STATE, complete=False)
                 saved_at = time.monotonic()
-        _save(learned, checkpoint, complete=True)
+        remember(learned, checkpoint, _STATE)
     return learned.finish(rows)
 
 
 def learn(
-    rows: StreamedRows, plan: Plan, start: Place, of: int | None, candidates: CandidateRows | None = None
+    rows: StreamedRows,
+    plan: Plan,
+    start: Place,
+    of: int | None,
+    candidates: CandidateRows | None = None,
+    progress: StageProgress | None = None,
 ) -> Learned:
     """What the first pass learns of the rows of a partition that begins at `start`.
 
@@ -76,8 +81,9 @@ def learn(
     """
     learned = Learned(rows, start, candidates or CandidateRows(rows.n_features))
     with workers(plan.n_jobs) as engine:
-        for _ in _learning(learned, rows, plan, of, engine):
-            pass
+        for chunk in _learning(learned, rows, plan, of, engine):
+            if progress is not None:
+                progress.advance(chunk.rows)
     return learned
 
 
@@ -100,18 +106,19 @@ def _call(check: CheckSoFar, learned: Learned) -> None:
         check(summary.n_rows, summary.n_classes, learned.profile, summary.weighted)
 
 
-def _save(learned: Learned, checkpoint: Checkpoint, complete: bool) -> None:
+def remember(learned: Learned, checkpoint: Checkpoint, name: str, complete: bool = True) -> None:
+    """Save what was learned, so that `resumed` takes it up."""
     if checkpoint.active:
         arrays, values = state_of(learned)
-        checkpoint.save(_STATE, arrays, values | {"complete": complete})
+        checkpoint.save(name, arrays, values | {"complete": complete})
 
 
-def _resumed(learned: Learned, rows: TrainingRows, checkpoint: Checkpoint) -> bool:
-    """Restore the saved state; returns whether the pass was complete."""
-    saved = checkpoint.saved(_STATE)
+def resumed(learned: Learned, rows: TrainingRows, checkpoint: Checkpoint, name: str, of: int | None) -> bool:
+    """Restore the saved state; returns whether the pass was complete. There are `of` rows, if known."""
+    saved = checkpoint.saved(name)
     if saved is not None:
-        with checkpoint.validating(_STATE):
-            if restore(learned, rows, *saved):
+        with checkpoint.validating(name):
+            if restore(learned, rows, *saved, of):
                 return bool(saved[1]["complete"])
     if learned.candidates is not None and checkpoint.active:  # rows of no memory, or not all of one
         learned.candidates.clear()

@@ -87,7 +87,7 @@ def grow_top_trees(
     tops: list[TopTree] = []
     for first in range(0, n_tops, at_once):
         numbers = range(first, min(first + at_once, n_tops))
-        saved = [_saved(checkpoint, top, sampled.summary.n_features) for top in numbers]
+        saved = [saved_top_tree(checkpoint, top, sampled.summary.n_features) for top in numbers]
         tasks = [
             None if found else engine.submit(grow_top_tree, sampled, plan, top, engine.stop)
             for top, found in zip(numbers, saved, strict=True)
@@ -95,13 +95,17 @@ def grow_top_trees(
         for top, found, task in zip(numbers, saved, tasks, strict=True):
             tree = found or task.result()  # type: ignore[union-attr]
             if found is None:
-                checkpoint.save(f"top-{top:05d}", vars(tree), {})
+                save_top_tree(checkpoint, top, tree)
             tops.append(tree)
             (progress.advance if found is None else progress.skip)(plan.top_sample)
     return tops
 
 
-def _saved(checkpoint: Checkpoint, top: int, n_features: int) -> TopTree | None:
+def save_top_tree(checkpoint: Checkpoint, top: int, tree: TopTree) -> None:
+    checkpoint.save(f"top-{top:05d}", vars(tree), {})
+
+
+def saved_top_tree(checkpoint: Checkpoint, top: int, n_features: int) -> TopTree | None:
     name = f"top-{top:05d}"
     if (found := checkpoint.saved(name)) is None:
         return None

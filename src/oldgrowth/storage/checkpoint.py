@@ -35,7 +35,7 @@ _WRONG = (
 
 class Checkpoint:
     def __init__(self, workspace: Workspace | None) -> None:
-        self._workspace = workspace if workspace is not None and workspace.persistent else None
+        self._workspace = workspace
         self.resumed = False  # whether an earlier fit began it
         self._first_pass: int | None = None
 

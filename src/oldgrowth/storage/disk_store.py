@@ -77,6 +77,10 @@ class DiskStore(BucketStore):
         """Make sure that what was written outlives the process. Returns the size of each top tree's file."""
         for top in self._tops.values():
             top.file.sync()
+        return self.ends()
+
+    def ends(self) -> dict[int, int]:
+        """The size of each top tree's file."""
         return {number: top.file.size for number, top in self._tops.items()}
 
     def reopen(

@@ -12,7 +12,7 @@ import os
 import stat
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
@@ -241,18 +241,21 @@ def spill_workspace(spill_dir: Path | None, demo: bool = False) -> Iterator[Work
     workspace = None
     try:
         with uninterrupted():
-            workspace = _new_workspace(parent, demo)
+            workspace = new_workspace(parent, demo)
         yield workspace
     finally:
         if workspace is not None:
             workspace.close(finished=True)
 
 
-def _new_workspace(parent: Path, demo: bool) -> Workspace:
+def new_workspace(
+    parent: Path, demo: bool = False, spared: Callable[[Path], bool] = lambda path: False
+) -> Workspace:
+    """A new private directory in `parent`, which is rid of what killed fits left, unless that is `spared`."""
     path = None
     try:
         parent.mkdir(parents=True, exist_ok=True)
-        reclaim(parent)
+        reclaim(parent, spared)
         path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))  # readable by its owner alone
         lock = fit_directory.take(path, demo)
     except OSError as error:
@@ -266,25 +269,31 @@ def _new_workspace(parent: Path, demo: bool) -> Workspace:
     return Workspace(path, lock, persistent=False)
 
 
-def reclaim(parent: Path) -> int:
+def reclaim(parent: Path, spared: Callable[[Path], bool] = lambda path: False) -> int:
     """Remove the directories that killed fits left here, known by their markers; returns their number."""
     removed = 0
-    for entry in os.scandir(parent):
-        if not entry.name.startswith(_PREFIX) or not entry.is_dir(follow_symlinks=False):
-            continue
-        path = Path(entry.path)
-        with suppress(OSError):  # another process may be faster, or it is not ours to remove
-            if fit_directory.others_can_write(path) or not fit_directory.is_marked(path):
-                continue
-            lock = fit_directory.take(path)
-            if lock is None:
-                continue
+    for path, lock in left_behind(parent, lambda path: not spared(path)):
+        with suppress(OSError):  # it is not ours to remove
             try:
                 fit_directory.clear(path)
             finally:
                 os.close(lock)
             removed += 1
     return removed
+
+
+def left_behind(parent: Path, wanted: Callable[[Path], bool]) -> Iterator[tuple[Path, int]]:
+    """The directories that killed fits left here, if they are wanted, and the lock of each."""
+    for entry in os.scandir(parent):
+        if not entry.name.startswith(_PREFIX) or not entry.is_dir(follow_symlinks=False):
+            continue
+        path, lock = Path(entry.path), None
+        with suppress(OSError):  # another process may be faster
+            if fit_directory.others_can_write(path) or not fit_directory.is_marked(path):
+                continue
+            lock = fit_directory.take(path) if wanted(path) else None
+        if lock is not None:
+            yield path, lock
 
 
 def _tell_of_leftovers(path: Path, error: OSError) -> None:
