@@ -22,7 +22,7 @@ test-all: test test-slow
 test-cpp: $(VENV)/.installed-dev
 	$(BIN)/cmake -S . -B build/cpp -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DOLDGROWTH_PYTHON=OFF -DOLDGROWTH_TESTS=ON -DOLDGROWTH_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=RelWithDebInfo
 	$(BIN)/cmake --build build/cpp
-	$(BIN)/ctest --test-dir build/cpp --output-on-failure
+	$(BIN)/ctest --test-dir build/cpp --parallel 2 --output-on-failure
 
 test-python: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest --numprocesses auto -m "not slow and not torture"

@@ -16,6 +16,7 @@ import numpy as np
 import rasterio
 
 import oldgrowth
+import otb
 from oldgrowth import raster
 from oldgrowth.system.memory import peak_memory
 
@@ -94,11 +95,16 @@ def sklearn_loop(model: str, bands: list[str], out: str, lines: int) -> Figures:
     return {"seconds": seconds, "pixels": pixels}
 
 
-def predicted(forest: Any, bands: list[str], first: int, stop: int, lines: int) -> np.ndarray:
+def padded_patches(bands: list[str], first: int, stop: int, lines: int) -> np.ndarray:
+    """The patches of some lines of the first `lines`; what lies beyond these is as at the edge."""
     top, bottom = max(0, first - 1), min(lines, stop + 1)
     image = read_lines(bands, top, bottom)
     border = ((1 - first + top, 1 - bottom + stop), (1, 1), (0, 0))
-    rows = patches(np.pad(image, border, mode="edge"))
+    return patches(np.pad(image, border, mode="edge"))
+
+
+def predicted(forest: Any, bands: list[str], first: int, stop: int, lines: int) -> np.ndarray:
+    rows = padded_patches(bands, first, stop, lines)
     shape = rows.shape[:2]
     return forest.predict(rows.reshape(shape[0] * shape[1], -1)).reshape(shape)
 
@@ -139,6 +145,14 @@ def sklearn_dask(model: str, bands: list[str], out: str, lines: int) -> Figures:
     return {"seconds": seconds, "pixels": pixels}
 
 
+def otb_map(model: str, stack: str, out: str) -> Figures:
+    """OTB's map of an image that has the patches as bands."""
+    with rasterio.open(stack) as file:
+        pixels = file.width * file.height
+    seconds, _ = timed(lambda: otb.classify(stack, model, out))
+    return {"seconds": seconds, "pixels": pixels}
+
+
 def fit_scene(bands: list[str], labels: str, fit: dict[str, Any]) -> Figures:
     def work() -> Any:
         scene = raster.open_scene(bands, patch=PATCH).with_labels(labels)
@@ -166,6 +180,7 @@ WORK: dict[str, Callable[..., Figures]] = {
     "predict": predict_rows,
     "rasterio + scikit-learn": sklearn_loop,
     "dask + scikit-learn": sklearn_dask,
+    "OTB ImageClassifier": otb_map,
     "fit from the scene": fit_scene,
     "fit from Parquet": fit_table,
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parents[1]
 CPP = sorted((HERE / "cpp").rglob("*.[ch]pp"))
-MOST_FILE_LINES, MOST_FUNCTION_LINES = 400, 60
+MOST_FILE_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 400, 60, 6
 TABLES = ("*_trials.py",)  # a line each, of which there may be many
 PYTHON = sorted(path for room in ("src", "tests", "benchmarks") for path in (HERE / room).rglob("*.py"))
 # A number with a unit of bytes behind it, in an f-string.
@@ -45,6 +45,34 @@ def function_lines(code: str) -> Iterator[tuple[str, int]]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             skipped = len((ast.get_docstring(node) or "").splitlines())
             yield node.name, node.end_lineno - node.lineno + 1 - skipped
+
+
+def test_functions_of_the_core_have_few_parameters() -> None:
+    """Those of bindings have a parameter for each array of NumPy; ruff counts those of Python."""
+    core = [path for path in CPP if HERE / "cpp/python" not in path.parents]
+    found = {str(path.relative_to(HERE)): list(long_signatures(path.read_text())) for path in core}
+    assert not {path: names for path, names in found.items() if names}
+
+
+# A name, and behind it parameters: each a type and a name, maybe with a default.
+_SIGNATURE = re.compile(r"(\w+)\(([^(){};]+)\)")
+_PARAMETER = re.compile(r"\s*(const )?[\w:]+(<[^()]*>)?\s*(const)?[*& ]+\w+(\s*=.*)?\s*", re.DOTALL)
+
+
+def long_signatures(code: str) -> Iterator[str]:
+    """The functions of C++ code that have too many parameters."""
+    for name, inside in _SIGNATURE.findall(re.sub(r"//.*", "", code)):
+        parameters = re.sub(r"<[^<>]*>", "", re.sub(r"<[^<>]*>", "", inside)).split(",")
+        if len(parameters) > MOST_PARAMETERS and all(_PARAMETER.fullmatch(one) for one in parameters):
+            yield name
+
+
+def test_long_signatures_are_found() -> None:
+    six = "int a, const std::map<int, int>& b, const T* c, std::uint8_t* d,\n    Node e, double f"
+    assert list(long_signatures(f"void many({six}, bool g = false) {{")) == ["many"]
+    assert not list(
+        long_signatures(f"void few({six}); many(a, b, c, d, e, f, g); // void many({six}, int g)")
+    )
 
 
 def test_bytes_are_printed_by_one_function() -> None:

@@ -10,7 +10,11 @@ from compare import run_to_the_end
 from journal import Run
 from oldgrowth.messages.text import human_bytes
 
-OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "annot allocate", "nable to allocate", "OutOfMemory")
+# Words of libraries and, for "map segment", of the loader of libraries.
+OUT_OF_MEMORY = (
+    *("MemoryError", "bad_alloc", "annot allocate", "nable to allocate", "OutOfMemory"),
+    "failed to map segment",
+)
 
 
 @dataclass(frozen=True)

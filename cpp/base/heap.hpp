@@ -10,6 +10,10 @@ void release_memory();
 // small blocks. By default, each thread keeps tens of megabytes.
 void return_memory_when_freed();
 
+// From now on, all threads share one heap, also after `return_memory_when_freed`: each other heap reserves 64 MB of
+// addresses. To be called before there are threads.
+void share_one_heap();
+
 // From now on, blocks of up to 32 MB stay in the process when they are freed, to be used again, unless
 // `return_memory_when_freed` was called. The heap does so by itself once a block of that size was freed.
 void keep_freed_memory();

@@ -35,13 +35,21 @@ class CountedSearch {
     float drawn = std::numeric_limits<float>::quiet_NaN();
   };
 
-  // `unit` in [0, 1) asks for a random threshold, a negative one for the best.
+  // What a split needs: rows on each side, and a higher score. `unit` in [0, 1) asks for a random threshold, a
+  // negative one for the best.
+  struct Wanted {
+    std::size_t min_leaf;
+    double score;
+    double unit;
+  };
+
   Found search(const Block<Code>& block, std::uint32_t feature, const Key* entries, std::size_t n,
-               const CountedNode& node, std::size_t min_leaf, double score, double unit) {
+               const CountedNode& node, const Wanted& wanted) {
     node_ = &node;
     n_ = n;
-    min_leaf_ = min_leaf;
-    score_ = score;
+    min_leaf_ = wanted.min_leaf;
+    score_ = wanted.score;
+    const double unit = wanted.unit;
     const auto [column, stride] = block.column(feature);
     lowest_ = block.lowest[feature];
     highest_ = block.highest[feature];

@@ -198,7 +198,10 @@ class TreeGrower {
     }
     std::uint32_t n_active = frame.n_active;
     const std::size_t list_at = own_list(frame);
-    const Split<Code> split = best_split(level, frame, list_at, n_active);
+    // All gains of a pure node are zero: only balance can decide, else rows would be peeled off singly.
+    Split<Code> split = best_split(level, frame, list_at, n_active, stats_.pure() ? 1.0 : rules_.balance);
+    if constexpr (Stats::kRefuses)  // a bucket must not be too large because the criterion refuses all splits
+      if (rules_.top_tree && !split.found()) split = best_split(level, frame, list_at, n_active, 1.0);
     if (!split.found() || too_little(split.decrease)) {
       add_leaf(frame.depth);
       return;
@@ -217,7 +220,8 @@ class TreeGrower {
   bool categorical(std::uint32_t feature) const { return !rules_.levels.empty() && rules_.levels[feature] > 0; }
 
   bool too_little(double decrease) const {
-    const double scale = Stats::kClassification ? 1.0 : rules_.target_scale * rules_.target_scale;
+    double scale = 1;
+    if constexpr (!Stats::kClassification) scale = Stats::impurity_unit(rules_.target_scale);
     return rules_.min_impurity_decrease > 0 &&
            decrease * scale / rules_.total_weight + 1e-15 < rules_.min_impurity_decrease;
   }
@@ -242,13 +246,13 @@ class TreeGrower {
   }
 
   template <class Code>
-  Split<Code> best_split(Level<Code, Stats>& level, const Frame& frame, std::size_t list_at, std::uint32_t& n_active) {
+  Split<Code> best_split(Level<Code, Stats>& level, const Frame& frame, std::size_t list_at, std::uint32_t& n_active,
+                         double balance) {
     Split<Code> best;
     const Word<Code>* entries = level.entries.data() + frame.begin;
     const std::size_t n = frame.end - frame.begin;
-    // All gains of a pure node are zero: only balance can decide, else rows would be peeled off singly.
-    level.search.set_balance(stats_.pure() ? 1.0 : rules_.balance);
-    level.sets.set_balance(stats_.pure() ? 1.0 : rules_.balance);
+    level.search.set_balance(balance);
+    level.sets.set_balance(balance);
     std::uint32_t drawn = 0, searched = 0;
     std::uint32_t* list = lists_.data() + list_at;
     if (rules_.top_tree) deal_features(list, n_active, frame.key);
@@ -336,17 +340,6 @@ void check_targets(const Bucket& bucket, const TreeRules& rules, bool classifica
     throw std::invalid_argument("a class number beyond the number of classes");
 }
 
-double variance(const std::vector<double>& values, const std::vector<double>& weights) {
-  double weight = 0, sum = 0, squares = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double from_first = values[i] - values[0];
-    weight += weights[i];
-    sum += weights[i] * from_first;
-    squares += weights[i] * from_first * from_first;
-  }
-  return squares / weight - (sum / weight) * (sum / weight);
-}
-
 bool can_count(const TreeRules& rules, bool whole_weights) {
   return whole_weights && rules.n_classes <= kMaxCountedClasses;
 }
@@ -370,7 +363,7 @@ GrownTree grow_tree(const Bucket& bucket, const std::vector<double>& row_weights
     check_targets(bucket, rules, Stats::kClassification);
     TreeRules scaled = rules;
     if constexpr (!Stats::kClassification) {
-      if (rules.balance > 0) scaled.impurity_scale = variance(bucket.values, row_weights);
+      if (rules.balance > 0) scaled.impurity_scale = Stats::impurity(bucket.values, row_weights);
       if (!(scaled.impurity_scale > 0)) scaled.impurity_scale = 1;
     }
     return grow_bucket<Stats>(bucket, row_weights, scaled, key, depth);

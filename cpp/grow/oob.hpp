@@ -47,13 +47,18 @@ struct VotingTree {
   Categories categories;
 };
 
-// Adds the votes of a tree for those of the bucket's rows [first, last) that it did not see. Row `first` is row 0 of
-// the sums.
-inline void add_oob(const Bucket& bucket, const DrawnRows& drawn, const VotingTree& tree, std::size_t first,
-                    std::size_t last, const OobSums& oob) {
-  for (std::size_t i = first; i < last; ++i)
+// Consecutive rows of a bucket.
+struct RowRange {
+  std::size_t first, last;
+};
+
+// Adds the votes of a tree for those of the rows that it did not see. The first one is row 0 of the sums.
+inline void add_oob(const Bucket& bucket, const DrawnRows& drawn, const VotingTree& tree, RowRange rows,
+                    const OobSums& oob) {
+  for (std::size_t i = rows.first; i < rows.last; ++i)
     if (!drawn.has(i))
-      add_vote(oob, i - first, !bucket.classes.empty(), leaf_of(bucket, tree.nodes, i, tree.categories), tree.table);
+      add_vote(oob, i - rows.first, !bucket.classes.empty(), leaf_of(bucket, tree.nodes, i, tree.categories),
+               tree.table);
 }
 
 }  // namespace oldgrowth

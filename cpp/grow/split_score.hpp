@@ -25,6 +25,8 @@ template <NodeStats Stats>
   const double left_weight = stats.left_weight(), right_weight = stats.weight() - left_weight;
   if (!(left_weight > 0 && right_weight > 0)) return kNot;  // lost in rounding
   if (left_weight < rules.min_weight_leaf || right_weight < rules.min_weight_leaf) return kNot;
+  if constexpr (Stats::kRefuses)
+    if (rules.balance < 1 && !stats.allowed()) return kNot;
   if (rules.balance == 0 && !stats.may_exceed(best)) return kNot;
   score = stats.score();
   if (!std::isfinite(score)) return kNot;

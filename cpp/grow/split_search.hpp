@@ -173,8 +173,8 @@ class SplitSearch {
   }
 
   bool by_counts(const Key* entries) {
-    const CountedSearch::Found found = counted_.search(*block_, feature_, entries, n_, *stats_.counted_node(),
-                                                       rules_.min_samples_leaf, best_->score, unit_);
+    const CountedSearch::Wanted wanted{rules_.min_samples_leaf, best_->score, unit_};
+    const CountedSearch::Found found = counted_.search(*block_, feature_, entries, n_, *stats_.counted_node(), wanted);
     if (found.better) {
       score_ = found.score;
       take(found.score, found.last, found.next, found.drawn, found.weight_left);

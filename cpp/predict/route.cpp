@@ -88,11 +88,16 @@ struct Walkers {
   std::uint32_t number[kWalkers];  // which of the rows it is
 };
 
+// A tree, and for each row its leaf.
+struct Walked {
+  const Node* nodes;
+  std::uint32_t* leaves;
+};
+
 // Advances kRows walkers, starting at `first`, by a few steps and keeps those not yet arrived.
 template <bool kMayMiss, bool kBmi, bool kBounded, std::size_t kRows>
-[[gnu::always_inline]] inline std::size_t advance(const UpperHalf& half, const Bounds& bounds, const Node* nodes,
-                                                  Walkers& walkers, std::size_t first, std::size_t kept,
-                                                  std::uint32_t* leaves) {
+[[gnu::always_inline]] inline std::size_t advance(const UpperHalf& half, const Bounds& bounds, Walked walked,
+                                                  Walkers& walkers, std::size_t first, std::size_t kept) {
   const float* row[kRows];
   const Node* at[kRows];
   for (std::size_t i = 0; i < kRows; ++i) {
@@ -103,7 +108,7 @@ template <bool kMayMiss, bool kBmi, bool kBounded, std::size_t kRows>
     for (std::size_t i = 0; i < kRows; ++i) at[i] = step<kMayMiss, kBmi, kBounded>(half, bounds, at[i], row[i]);
   for (std::size_t i = 0; i < kRows; ++i) {
     const std::uint32_t number = walkers.number[first + i];
-    leaves[number] = static_cast<std::uint32_t>(at[i] - nodes);
+    walked.leaves[number] = static_cast<std::uint32_t>(at[i] - walked.nodes);
     walkers.at[kept] = at[i];
     walkers.row[kept] = row[i];
     walkers.number[kept] = number;
@@ -130,9 +135,9 @@ template <bool kMayMiss, bool kBmi, bool kBounded>
     for (std::size_t round = 0; walking > 0 && (!kBounded || round < most_rounds); ++round) {
       std::size_t first = 0, kept = 0;
       for (; first + kInFlight <= walking; first += kInFlight)
-        kept = advance<kMayMiss, kBmi, kBounded, kInFlight>(half, bounds, nodes, walkers, first, kept, leaves);
+        kept = advance<kMayMiss, kBmi, kBounded, kInFlight>(half, bounds, {nodes, leaves}, walkers, first, kept);
       for (; first < walking; ++first)
-        kept = advance<kMayMiss, kBmi, kBounded, 1>(half, bounds, nodes, walkers, first, kept, leaves);
+        kept = advance<kMayMiss, kBmi, kBounded, 1>(half, bounds, {nodes, leaves}, walkers, first, kept);
       walking = kept;
     }
   }

@@ -23,6 +23,8 @@ void bind_base(nb::module_& m) {
   m.def("return_memory_when_freed", &return_memory_when_freed,
         "From now on large blocks go back to the system as soon as they are freed, and threads share a few heaps for "
         "small ones. By default, each thread keeps tens of megabytes.");
+  m.def("share_one_heap", &share_one_heap,
+        "From now on all threads share one heap: each other one reserves 64 MB of addresses.");
   m.def("keep_freed_memory", &keep_freed_memory,
         "From now on blocks of up to 32 MB stay in the process when they are freed, to be used again, unless "
         "`return_memory_when_freed` was called.");

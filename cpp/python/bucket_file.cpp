@@ -82,8 +82,10 @@ void bind_bucket_file(nb::module_& m) {
                         weights.has_value() == self.weighted && (!weights || weights->shape(0) == n),
                     "arrays of other shapes");
             nb::gil_scoped_release release;
-            pack_fields(self, n, keys ? keys->data() : nullptr, targets.data(), weights ? weights->data() : nullptr,
-                        first_number, rows.data());
+            pack_fields(
+                self,
+                {n, keys ? keys->data() : nullptr, targets.data(), weights ? weights->data() : nullptr, first_number},
+                rows.data());
           },
           "keys"_a.none(), "targets"_a, "weights"_a.none(), "first_number"_a, "rows"_a,
           "Adds the other fields of a row to each record.")

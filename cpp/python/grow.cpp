@@ -69,7 +69,7 @@ void add_oob_votes(const Bucket& bucket, In1<std::uint8_t> drawn, const Voter& t
   require(last <= bucket.rows && drawn.shape(0) == DrawnRows::bytes(bucket.rows) && tree.nodes.shape(0) > 0,
           "other out-of-bag rows");
   nb::gil_scoped_release release;
-  add_oob(bucket, DrawnRows(drawn.data()), tree.core(), first, last, oob.core());
+  add_oob(bucket, DrawnRows(drawn.data()), tree.core(), {first, last}, oob.core());
 }
 
 LeafRows leaf_rows(const In1<std::uint64_t>& keys, const In1<std::uint64_t>& copies, const In1<double>& targets,

@@ -168,8 +168,8 @@ void bind_rows(nb::module_& m) {
             const std::size_t apart = records.shape(1);
             bool known = true;
             as_floats(x, [&](std::size_t first, const float* rows, std::size_t count) {
-              known = known && self.encode(rows, count, self.n_features(), target_bits.data() + first,
-                                           records.data() + first * apart, apart, keys.data() + first);
+              known = known && self.encode({rows, count, self.n_features()}, target_bits.data() + first,
+                                           {records.data() + first * apart, apart}, keys.data() + first);
             });
             return known;
           },

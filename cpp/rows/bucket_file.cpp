@@ -30,8 +30,8 @@ std::uint32_t checksum(const std::uint8_t* block, std::size_t size) {
 
 }  // namespace
 
-void pack_fields(const RowLayout& layout, std::size_t n, const std::uint64_t* keys, const double* targets,
-                 const double* weights, std::uint64_t first_number, std::uint8_t* rows) {
+void pack_fields(const RowLayout& layout, const OtherFields& fields, std::uint8_t* rows) {
+  const auto [n, keys, targets, weights, first_number] = fields;
   for (std::size_t i = 0; i < n; ++i, rows += layout.row_bytes()) {
     if (layout.record_bytes > 0) put(rows + layout.key_at(), keys[i]);
     if (layout.target_bytes == 8) {
@@ -46,12 +46,16 @@ void pack_fields(const RowLayout& layout, std::size_t n, const std::uint64_t* ke
   }
 }
 
-std::size_t write_block(const RowLayout& layout, const std::uint8_t* rows, const std::uint32_t* order, std::size_t n,
+std::size_t write_block(const RowLayout& layout, const std::uint8_t* rows, std::span<const std::uint32_t> order,
                         std::uint64_t owner, std::uint64_t sequence, std::uint8_t* out) {
   const std::size_t width = layout.row_bytes();
-  BlockHeader header{kBlockMagic, 0, owner, sequence, static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(width)};
+  const auto n_rows = static_cast<std::uint32_t>(order.size());
+  BlockHeader header{kBlockMagic, 0, owner, sequence, n_rows, static_cast<std::uint32_t>(width)};
   std::uint8_t* at = out + sizeof header;
-  for (std::size_t i = 0; i < n; ++i, at += width) std::memcpy(at, rows + order[i] * width, width);
+  for (const std::uint32_t place : order) {
+    std::memcpy(at, rows + place * width, width);
+    at += width;
+  }
   const auto size = static_cast<std::size_t>(at - out);
   std::memcpy(out, &header, sizeof header);
   header.crc = checksum(out, size);
@@ -74,7 +78,7 @@ std::size_t write_blocks(const RowLayout& layout, const GroupedRows& grouped, st
     if (places.empty()) continue;
     for (const std::uint32_t place : places) require(place < n_rows, "row out of range");
     require(used + sizeof(BlockHeader) + places.size() * width <= out.size(), "the buffer is too small");
-    used += write_block(layout, rows.data(), places.data(), places.size(), owners[b], sequence, out.data() + used);
+    used += write_block(layout, rows.data(), places, owners[b], sequence, out.data() + used);
   }
   return used;
 }

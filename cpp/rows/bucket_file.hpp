@@ -51,12 +51,20 @@ struct RowFields {
   std::uint64_t* numbers;
 };
 
-// Writes the fields that follow the records of `n` rows; the records are already in place.
-void pack_fields(const RowLayout& layout, std::size_t n, const std::uint64_t* keys, const double* targets,
-                 const double* weights, std::uint64_t first_number, std::uint8_t* rows);
+// The fields of consecutive rows besides their records; weights may be null, and keys if rows have no records.
+struct OtherFields {
+  std::size_t n;
+  const std::uint64_t* keys;
+  const double* targets;
+  const double* weights;
+  std::uint64_t first_number;
+};
 
-// Writes a block of the rows order[0..n) to `out`; returns its size.
-std::size_t write_block(const RowLayout& layout, const std::uint8_t* rows, const std::uint32_t* order, std::size_t n,
+// Writes the fields that follow the records of rows; the records are already in place.
+void pack_fields(const RowLayout& layout, const OtherFields& fields, std::uint8_t* rows);
+
+// Writes a block of the rows at the places in `order` to `out`; returns its size.
+std::size_t write_block(const RowLayout& layout, const std::uint8_t* rows, std::span<const std::uint32_t> order,
                         std::uint64_t owner, std::uint64_t sequence, std::uint8_t* out);
 
 // Rows of some buckets: those of bucket b are order[start[b]..start[b + 1]), and its block belongs to owners[b].

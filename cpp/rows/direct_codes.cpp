@@ -72,12 +72,11 @@ auto choose(std::size_t size) {
 
 }  // namespace
 
-bool encode_direct(const DirectRun& run, const float* rows, std::size_t n, std::size_t stride, std::uint8_t* records,
-                   std::size_t apart) {
+bool encode_direct(const DirectRun& run, FloatBlock rows, RecordBlock records) {
   const auto encode = run.one_byte ? choose<std::uint8_t>(run.size()) : choose<std::uint16_t>(run.size());
   bool known = true;
-  for (std::size_t i = 0; i < n; ++i)
-    known &= encode(run, rows + i * stride + run.first, records + i * apart + run.offset);
+  for (std::size_t i = 0; i < rows.n; ++i)
+    known &= encode(run, rows.values + i * rows.stride + run.first, records.bytes + i * records.stride + run.offset);
   return known;
 }
 

@@ -20,9 +20,19 @@ struct DirectRun {
   std::size_t size() const { return lowest.size(); }
 };
 
-// Writes the codes of n rows, `stride` floats apart, into records `apart` bytes from each other. Returns false
-// if a value is outside its range.
-bool encode_direct(const DirectRun& run, const float* rows, std::size_t n, std::size_t stride, std::uint8_t* records,
-                   std::size_t apart);
+// Rows of floats: the first one, their number, and the floats from one to the next.
+struct FloatBlock {
+  const float* values;
+  std::size_t n, stride;
+};
+
+// Where records are written: the first one, and the bytes from one to the next.
+struct RecordBlock {
+  std::uint8_t* bytes;
+  std::size_t stride;
+};
+
+// Writes the codes of rows into their records. Returns false if a value is outside its range.
+bool encode_direct(const DirectRun& run, FloatBlock rows, RecordBlock records);
 
 }  // namespace oldgrowth

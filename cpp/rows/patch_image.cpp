@@ -169,7 +169,8 @@ bool PatchImage::encode(const RowCodec& codec, std::span<const std::uint64_t> nu
   for (std::size_t first = 0; first < numbers.size(); first += kRowsAtATime) {
     const std::size_t count = std::min(kRowsAtATime, numbers.size() - first);
     for (std::size_t i = 0; i < count; ++i) features(numbers[first + i], rows.data() + i * n_values);
-    if (!codec.encode(rows.data(), count, n_values, target_bits + first, records + first * apart, apart, keys + first))
+    if (!codec.encode({rows.data(), count, n_values}, target_bits + first, {records + first * apart, apart},
+                      keys + first))
       return false;
   }
   return true;

@@ -35,13 +35,14 @@ bool made_dense(std::vector<float>& values) {
   return true;
 }
 
-// Looks up the codes of whole numbers. Returns false if a value is unknown, and then writes nothing that matters.
+// Looks up the codes of the first feature of rows, whole numbers: table[i] is the code of lowest + i. Returns false if
+// a value is unknown, and then writes nothing that matters.
 template <class Code>
-bool encode_integers(const std::vector<std::uint16_t>& table, std::int32_t lowest, bool has_missing,
-                     const float* values, std::size_t n, std::size_t stride, std::uint8_t* out, std::size_t apart) {
+bool encode_integers(const std::vector<std::uint16_t>& table, std::int32_t lowest, bool has_missing, FloatBlock rows,
+                     RecordBlock records) {
   bool known = true;
-  for (std::size_t i = 0; i < n; ++i, values += stride, out += apart) {
-    const float value = *values;
+  for (std::size_t i = 0; i < rows.n; ++i) {
+    const float value = rows.values[i * rows.stride];
     const bool missing = value != value;
     const bool in_range = value >= -1e9F && value <= 1e9F;
     const std::int32_t whole = in_range ? static_cast<std::int32_t>(value) : 0;
@@ -50,7 +51,7 @@ bool encode_integers(const std::vector<std::uint16_t>& table, std::int32_t lowes
     const std::uint16_t code = found ? table[at] : kUnknown;  // the code of a missing value has all bits set, too
     known &= missing ? has_missing : code != kUnknown;
     const auto narrow = static_cast<Code>(code);
-    std::memcpy(out, &narrow, sizeof narrow);
+    std::memcpy(records.bytes + i * records.stride, &narrow, sizeof narrow);
   }
   return known;
 }
@@ -162,19 +163,19 @@ void RowCodec::add_direct(std::size_t f, bool joins) {
   runs_.back().missing.push_back(codec.has_missing ? ~0U : 0U);
 }
 
-bool RowCodec::encode(const float* rows, std::size_t n, std::size_t stride, const std::uint64_t* target_bits,
-                      std::uint8_t* records, std::size_t apart, std::uint64_t* keys) const {
-  for (std::size_t start = 0; start < n; start += kRowsAtATime) {
-    const std::size_t count = std::min(kRowsAtATime, n - start);
-    const float* block = rows + start * stride;
-    std::uint8_t* out = records + start * apart;
-    for (std::size_t i = 0; i < count; ++i) std::memset(out + i * apart + used_bytes_, 0, record_bytes_ - used_bytes_);
+bool RowCodec::encode(FloatBlock rows, const std::uint64_t* target_bits, RecordBlock records,
+                      std::uint64_t* keys) const {
+  for (std::size_t start = 0; start < rows.n; start += kRowsAtATime) {
+    const FloatBlock some{rows.values + start * rows.stride, std::min(kRowsAtATime, rows.n - start), rows.stride};
+    const RecordBlock out{records.bytes + start * records.stride, records.stride};
+    for (std::size_t i = 0; i < some.n; ++i)
+      std::memset(out.bytes + i * out.stride + used_bytes_, 0, record_bytes_ - used_bytes_);
     for (const DirectRun& run : runs_)
-      if (!encode_direct(run, block, count, stride, out, apart)) return false;
+      if (!encode_direct(run, some, out)) return false;
     for (const std::size_t f : looked_up_)
-      if (!encode_feature(f, block, count, stride, out, apart)) return false;
-    for (std::size_t i = 0; i < count; ++i)
-      keys[start + i] = key_of(out + i * apart, record_bytes_, target_bits[start + i]);
+      if (!encode_feature(f, some, out)) return false;
+    for (std::size_t i = 0; i < some.n; ++i)
+      keys[start + i] = key_of(out.bytes + i * out.stride, record_bytes_, target_bits[start + i]);
   }
   return true;
 }
@@ -234,14 +235,14 @@ std::uint32_t RowCodec::checksum() const {
   return crc;
 }
 
-bool RowCodec::encode_feature(std::size_t f, const float* rows, std::size_t n, std::size_t stride,
-                              std::uint8_t* records, std::size_t apart) const {
+bool RowCodec::encode_feature(std::size_t f, FloatBlock rows, RecordBlock records) const {
   const FeatureCodec& codec = features_[f];
   const Lookup& lookup = lookups_[f];
-  std::uint8_t* out = records + codec.offset;
+  rows.values += f;
+  records.bytes += codec.offset;
   if (!lookup.by_integer.empty()) {
     const auto encode = codec.width == Width::one ? encode_integers<std::uint8_t> : encode_integers<std::uint16_t>;
-    return encode(lookup.by_integer, lookup.lowest, codec.has_missing, rows + f, n, stride, out, apart);
+    return encode(lookup.by_integer, lookup.lowest, codec.has_missing, rows, records);
   }
   const auto code_of = [&](float value) -> std::uint32_t {
     if (value != value) return codec.has_missing ? kMissing16 : kMissing32;
@@ -254,8 +255,9 @@ bool RowCodec::encode_feature(std::size_t f, const float* rows, std::size_t n, s
     }
     return lookup.codes[slot];
   };
-  for (std::size_t i = 0; i < n; ++i, out += apart) {
-    const float value = rows[i * stride + f];
+  for (std::size_t i = 0; i < rows.n; ++i) {
+    const float value = rows.values[i * rows.stride];
+    std::uint8_t* const out = records.bytes + i * records.stride;
     if (codec.width == Width::four) {
       const std::uint32_t bits = ordered_bits(value);
       if (bits == kMissing32 && !codec.has_missing) return false;

@@ -54,11 +54,9 @@ class RowCodec {
   static Width width_of(const FeatureProfile& feature);
   const FeatureCodec& feature(std::size_t f) const { return features_[f]; }
 
-  // Writes `n` records, `apart` bytes from one to the next, and a key for each row that is a hash of its
-  // record and its target's bits. Returns false if a value is not in the profile: the data changed
-  // between two passes.
-  bool encode(const float* rows, std::size_t n, std::size_t stride, const std::uint64_t* target_bits,
-              std::uint8_t* records, std::size_t apart, std::uint64_t* keys) const;
+  // Writes the records of rows, and a key for each row that is a hash of its record and its target's bits.
+  // Returns false if a value is not in the profile: the data changed between two passes.
+  bool encode(FloatBlock rows, const std::uint64_t* target_bits, RecordBlock records, std::uint64_t* keys) const;
 
   // Decodes the original values of a record.
   void decode(const std::uint8_t* record, float* values) const;
@@ -74,8 +72,7 @@ class RowCodec {
   std::uint32_t checksum() const;
 
  private:
-  bool encode_feature(std::size_t f, const float* rows, std::size_t n, std::size_t stride, std::uint8_t* records,
-                      std::size_t apart) const;
+  bool encode_feature(std::size_t f, FloatBlock rows, RecordBlock records) const;
 
   void add_direct(std::size_t f, bool joins);
 

@@ -24,7 +24,7 @@ struct TestRows {
     records.resize(n * codec.record_bytes());
     keys.resize(n);
     for (const double t : targets) target_bits.push_back(std::bit_cast<std::uint64_t>(t));
-    encoded = codec.encode(x.data(), n, d, target_bits.data(), records.data(), codec.record_bytes(), keys.data());
+    encoded = codec.encode({x.data(), n, d}, target_bits.data(), {records.data(), codec.record_bytes()}, keys.data());
   }
 
   Bucket bucket(bool classification) const {

@@ -1,5 +1,5 @@
 """`python -m oldgrowth` is the command `oldgrowth`."""
 
-from .cli.main import main
+from .cli.entry import main
 
 main()

@@ -33,7 +33,7 @@ _SAMPLE_ERRORS = 2
 
 @dataclass(frozen=True)
 class Plan:
-    """All parameters of a fit as plain values, so that a stage can be run anywhere."""
+    """All parameters of a fit as plain values, so that a stage can run in any process."""
 
     n_estimators: int
     trees_per_top: int

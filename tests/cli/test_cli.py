@@ -147,7 +147,7 @@ def test_demo_without_matplotlib(
 
 
 def test_demo_without_rasterio(here: Path) -> None:
-    code = "import sys; sys.modules['rasterio'] = None\nfrom oldgrowth.cli.main import main; main()"
+    code = "import sys; sys.modules['rasterio'] = None\nfrom oldgrowth.cli.entry import main; main()"
     done = subprocess.run([sys.executable, "-c", code, "demo"], capture_output=True, text=True)
     wanted = "oldgrowth: oldgrowth.raster requires rasterio 1.4 or newer. Install it with: pip install '"
     assert done.returncode == 1 and done.stderr.startswith(wanted) and not list(here.iterdir())
@@ -260,7 +260,7 @@ def test_an_interrupt_says_the_way_on(
 
 
 def running_demo(*options: str) -> subprocess.Popen[str]:
-    script = "from oldgrowth.cli.main import main; print('ready', flush=True); main()"
+    script = "from oldgrowth.cli.entry import main; print('ready', flush=True); main()"
     command = [sys.executable, "-c", script, "demo", *options]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -301,7 +301,7 @@ def test_too_low_a_limit_is_one_sentence(
     assert not list(temporary.iterdir())
 
 
-def test_memory_is_said_as_it_was() -> None:
+def test_memory_is_printed_as_given() -> None:
     def said(rows: int, peak: int, store: str = "disk") -> str:
         return demo_module.memory_sentence(rows * 10**6, 500 * 10**6, peak * 10**6, store)
 

@@ -171,7 +171,7 @@ def test_progress_is_shown_unless_quiet(
         (["label.og", "few.csv", "-o", "out.csv"], 1, "has no columns 'c'"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(
+def test_errors_are_one_sentence(
     arguments: list[str],
     code: int,
     words: str,
@@ -231,11 +231,12 @@ def test_what_fails_on_the_way_leaves_the_old_file(  # noqa: PLR0913 - fixtures
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX limits")
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".npy"])
-def test_a_disk_that_is_full_is_said_once(suffix: str, here: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_once(suffix: str, here: Path, tmp_path: Path) -> None:
     out = tmp_path / f"out{suffix}"
     script = (
         "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); from oldgrowth.cli.main import main; main()"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); "
+        "from oldgrowth.cli.entry import main; main()"
     )
     arguments = ["predict", here / "value.og", here / "test.csv", "-o", out, "--keep", "id", "-q"]
     arguments = [*arguments[:-3], "-q"] if suffix == ".npy" else arguments
@@ -251,7 +252,7 @@ def test_a_disk_that_is_full_is_said_once(suffix: str, here: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".npy"])
-def test_a_source_that_breaks_off_is_all_that_is_said(suffix: str, here: Path, tmp_path: Path) -> None:
+def test_a_truncated_source_is_the_only_error(suffix: str, here: Path, tmp_path: Path) -> None:
     """In a separate process, which frees everything at exit."""
     header, *rows = (here / "test.csv").read_text().splitlines()
     # Long enough that something is written before the end is read.
@@ -268,7 +269,7 @@ def test_a_source_that_breaks_off_is_all_that_is_said(suffix: str, here: Path, t
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_interrupt_of_a_running_predict(here: Path, tmp_path: Path) -> None:
     write(pd.concat([frame(5000)] * 20), tmp_path / "long.csv")
-    script = "from oldgrowth.cli.main import main; print('ready', flush=True); main()"
+    script = "from oldgrowth.cli.entry import main; print('ready', flush=True); main()"
     arguments = [
         here / "label.og",
         tmp_path / "long.csv",

@@ -79,14 +79,14 @@ def test_a_forest_is_fitted_on_standard_input(here: Path, tmp_path: Path) -> Non
         (["predict", "label.og", "-", "test.csv", "-o", "-"], b"cannot be combined with other sources"),
     ],
 )
-def test_what_streams_cannot_do_is_said(here: Path, arguments: list[str], words: bytes) -> None:
+def test_unsupported_uses_of_streams_are_refused(here: Path, arguments: list[str], words: bytes) -> None:
     result = piped(
         here, "test.csv", *(here / a if a.endswith(("label.og", ".csv")) else a for a in arguments)
     )
     assert result.returncode == 2 and words in result.stderr and not result.stdout
 
 
-def test_empty_input_is_said(here: Path) -> None:
+def test_empty_input_is_refused(here: Path) -> None:
     (here / "empty").write_bytes(b"")
     result = piped(here, "empty", "predict", here / "label.og", "-", "-o", "-")
     assert result.returncode == 1
@@ -167,10 +167,12 @@ def test_the_package_and_its_version_import_next_to_nothing() -> None:
 
 
 def test_prediction_does_without_scikit_learn(here: Path, tmp_path: Path) -> None:
-    for forest in ("label", "wet", "number", "value"):
-        command = ["predict", f"{here}/{forest}.og", f"{here}/bare.parquet", "-o", f"{tmp_path}/{forest}.csv"]
-        used = loaded(f"from oldgrowth.cli.main import run; assert run({command!r}) == 0")
-        assert "pyarrow" in used and not used & {"sklearn", "scipy", "rasterio", "pyogrio", "shapely"}
+    commands = [
+        ["predict", f"{here}/{forest}.og", f"{here}/bare.parquet", "-o", f"{tmp_path}/{forest}.csv"]
+        for forest in ("label", "wet", "number", "value")
+    ]
+    used = loaded(f"from oldgrowth.cli.main import run\nfor one in {commands!r}: assert run(one) == 0")
+    assert "pyarrow" in used and not used & {"sklearn", "scipy", "rasterio", "pyogrio", "shapely"}
 
 
 def test_public_names_are_there() -> None:

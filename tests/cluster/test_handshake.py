@@ -14,7 +14,7 @@ from oldgrowth.errors import DifferentWorkerError, WorkerDiskError
 
 def facts(**more: Any) -> WorkerFacts:
     usual = {"version": oldgrowth.__version__, "digest": handshake.tiny_digest(), "threads": 1}
-    return WorkerFacts(**(usual | {"memory": 10**9, "free_disk": 10**9} | more))
+    return WorkerFacts(**(usual | {"memory": 10**9, "disk": 10**9} | more))
 
 
 def test_workers_that_differ_are_refused_by_name() -> None:
@@ -26,8 +26,8 @@ def test_workers_that_differ_are_refused_by_name() -> None:
 
 
 def test_rounds_follow_from_the_smallest_disk() -> None:
-    workers = {"tcp://a": facts(), "tcp://b": facts(free_disk=10**6)}
+    workers = {"tcp://a": facts(), "tcp://b": facts(disk=800_000)}
     assert handshake.tops_per_round(workers, 1000, 100, 50) == 12  # 62,500 bytes each, of 800,000
     assert handshake.tops_per_round(workers, 1000, 100, 3) == 3
-    with pytest.raises(WorkerDiskError, match=r"disk of worker tcp://b is too small: .* 1 MB are free"):
+    with pytest.raises(WorkerDiskError, match=r"disk of worker tcp://b is too small: .* 800 kB may be used"):
         handshake.tops_per_round(workers, 10**6, 100, 3)

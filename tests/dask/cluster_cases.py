@@ -42,7 +42,12 @@ class Case:
     def fitted(self, source: Any, callback: Any = None, **more: Any) -> Any:
         """On one machine, or with `client` on a cluster."""
         module = oldgrowth.dask if "client" in more else oldgrowth
-        sizes = {"n_estimators": 6, "bucket_size": 400, "top_sample": 500, "random_state": 3}
+        sizes: dict[str, Any] = {"n_estimators": 6, "random_state": 3}
+        if self.estimator.startswith("Subset"):
+            more.pop("store", None)
+            sizes |= {"subset_size": 2000}
+        else:
+            sizes |= {"bucket_size": 400, "top_sample": 500}
         columns = {"features": list("abcde"), "target": self.target, "weight": self.weight}
         data = oldgrowth.open_dataset(source, **columns)
         return getattr(module, self.estimator)(**(sizes | self.params | more)).fit(data, callback=callback)
@@ -60,6 +65,8 @@ CASES = {
     "split again": Case(params={"top_sample": 40, "bucket_size": 150, "oob_score": True}),
     "few rows in a bucket": Case(params={"bucket_size": 30, "top_sample": 2000, "trees_per_top": 3}),
     "one bucket": Case(params={"bucket_size": ROWS, "oob_score": True}),
+    "baseline": Case("SubsetForestClassifier"),
+    "baseline, values": Case("SubsetForestRegressor", "value", "weight"),
     "depth": Case(params={"max_depth": 2, "oob_score": True}),
 }
 

@@ -19,6 +19,10 @@ READ = """
 import resource, sys
 import pyarrow as pa, pyarrow.csv, pyarrow.parquet
 import oldgrowth, oldgrowth.datasets.opening
+from oldgrowth.datasets import arrow_threads
+if sys.argv[3] == "refused":  # by the system, however many addresses seem to be left
+    arrow_threads.addresses_for = lambda threads: True
+    arrow_threads.check_address_space = lambda: None
 pa.set_memory_pool(pa.system_memory_pool())
 pa.set_cpu_count(4)
 here = int(open("/proc/self/statm").read().split()[0]) * 4096
@@ -32,11 +36,11 @@ except oldgrowth.errors.OldgrowthError as error:
 """
 
 
-def read(path: Path, threads: int) -> str:
+def read(path: Path, threads: int, how: str = "") -> str:
     """What is said of reading this file with room for so many threads."""
     code = READ.format(stack=STACK)
     found = subprocess.run(
-        [sys.executable, "-c", code, str(path), str(threads)],
+        [sys.executable, "-c", code, str(path), str(threads), how],
         capture_output=True,
         text=True,
         timeout=60,
@@ -54,8 +58,15 @@ def table() -> pa.Table:
 @pytest.mark.parametrize("threads", [0, 2])
 def test_parquet(table: pa.Table, tmp_path: Path, threads: int) -> None:
     pa.parquet.write_table(table, tmp_path / "rows.parquet")
-    said = read(tmp_path / "rows.parquet", threads)
+    said = read(tmp_path / "rows.parquet", threads, "refused")
     assert said.startswith(f"rows 5000 {threads}" if threads else "ThreadLimitError"), said
+
+
+@pytest.mark.parametrize("threads", [0, 3])
+def test_arrow_leaves_addresses_for_another_thread(table: pa.Table, tmp_path: Path, threads: int) -> None:
+    pa.parquet.write_table(table, tmp_path / "rows.parquet")
+    said = read(tmp_path / "rows.parquet", threads)
+    assert said.startswith("rows 5000 2" if threads else "OutOfMemoryError"), said
 
 
 @pytest.mark.parametrize("threads", [1, 5])

@@ -92,7 +92,7 @@ def test_values_without_any_source(tmp_path):
         open_dataset(path, external_files=True)
 
 
-def test_a_virtual_dataset_of_its_own_file_needs_no_leave(tmp_path):
+def test_a_virtual_dataset_within_its_file_needs_no_permission(tmp_path):
     path = write_virtual(tmp_path, ["."])
     np.testing.assert_array_equal(values(path), 1)
 

@@ -50,7 +50,7 @@ def as_hdf5(folder: Path) -> Path:
     return folder / "a.h5"
 
 
-def test_a_text_of_missing_values_is_not_taken_apart(tmp_path):
+def test_a_text_of_missing_values_is_not_split(tmp_path):
     path = as_csv(tmp_path)
     for missing in ("-9", ["-9"]):
         (batch,) = open_dataset(path, target="y", missing=missing).batches(10)

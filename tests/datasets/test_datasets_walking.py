@@ -118,7 +118,7 @@ def test_compressed_data_that_is_not_read(folder, name):
         open_dataset(folder, target="y")
 
 
-def test_what_is_left_out_is_said(folder, capsys):
+def test_skipped_files_are_reported(folder, capsys):
     for name in ("c.xlsx", "_d.csv", ".e.csv", "part-0001", "README.md", "_SUCCESS", ".a.csv.crc"):
         (folder / name).write_text("")
     (folder / "_old").mkdir()

@@ -167,7 +167,7 @@ def test_rows_with_a_weight_are_counted(name: str, tmp_path: Path) -> None:
     assert sum(used) == data.count_used_rows() == np.count_nonzero(truth.weights)
 
 
-def test_a_changed_file_is_told_from_its_partition(tmp_path: Path) -> None:
+def test_a_changed_file_is_noticed_in_its_partition(tmp_path: Path) -> None:
     data = opened("parquet", tmp_path)
     partition = data.partitions(3)[1]
     pq.write_table(TRUTH.table.slice(1), tmp_path / "a.parquet", row_group_size=333)

@@ -34,7 +34,7 @@ OPTIONS: dict[str, Any] = {"random_state": 2, "n_jobs": 2, "bucket_size": 200, "
 
 @cache
 def truth() -> Truth:
-    return make_truth(1500)
+    return make_truth(800)
 
 
 @cache
@@ -163,7 +163,7 @@ class Stopped(Exception):
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_a_fit_of_any_source_is_taken_up_again(tiny, monkeypatch, tmp_path, name: str) -> None:
+def test_a_fit_of_any_source_is_resumed(tiny, monkeypatch, tmp_path, name: str) -> None:
     """With the same dataset object, and with a newly opened one."""
     (tmp_path / "source").mkdir()
     source = SOURCES[name](truth(), tmp_path / "source")
@@ -234,7 +234,7 @@ def test_labels_that_changed_places_between_the_passes_are_noticed(tmp_path: Pat
         model.fit(data)
 
 
-def test_all_weights_zero_is_said(tmp_path: Path) -> None:
+def test_zero_weights_are_refused(tmp_path: Path) -> None:
     rows = truth()
     data = open_dataset(lambda: iter([(rows.x, rows.y, np.zeros(len(rows.y)))]))
     with pytest.raises(DataError, match="no row to train on: all weights are zero"):
@@ -336,7 +336,7 @@ def test_subsets_notice_a_source_that_changes_before_the_rows_outside_are_read(c
 
 def test_a_change_behind_the_last_place_remembered_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Trail, "MOST", 2)
-    rows, reads = truth(), iter([False, False] + [True] * 9)
+    rows, reads = make_truth(1500), iter([False, False] + [True] * 9)
     fifth = len(rows.x) // 5  # of five places the first and the fourth are kept: windows have 1024 rows
     assert fifth == 300
 

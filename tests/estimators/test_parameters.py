@@ -60,5 +60,5 @@ def test_what_changes_only_the_way_is_no_part_of_the_model() -> None:
     given = oldgrowth.RandomForestClassifier().get_params()
     assert given.keys() - that_change_the_model(given).keys() == {
         "n_jobs", "verbose", "chunk_size", "store", "memory_limit", "spill_dir", "spill_limit",
-        "checkpoint_dir",
+        "checkpoint_dir", "warm_start",
     }  # fmt: skip

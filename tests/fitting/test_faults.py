@@ -84,7 +84,8 @@ def test_a_disk_that_is_full_at_any_write(tiny, monkeypatch, tmp_path) -> None:
     assert disk.calls <= k and failed > 30
 
 
-def test_a_checkpoint_survives_a_disk_that_is_full_at_any_write(tiny, monkeypatch, tmp_path) -> None:
+@pytest.mark.parametrize("apart", [pytest.param(1, marks=pytest.mark.slow), 53])
+def test_a_checkpoint_survives_a_disk_that_is_full_at_any_write(tiny, monkeypatch, tmp_path, apart) -> None:
     whole = small_fit()
     k = 0
     while True:
@@ -103,7 +104,7 @@ def test_a_checkpoint_survives_a_disk_that_is_full_at_any_write(tiny, monkeypatc
         assert list(directory.iterdir()) == []
         if disk.calls <= k:
             break
-        k += 1 if k < 20 else 9
+        k += apart if k < 20 else max(apart, 9)
     assert k > 60
 
 

@@ -52,7 +52,7 @@ def test_depths_of_split_buckets() -> None:
         np.testing.assert_array_equal(top.bucket_depths, depths)
 
 
-def test_rows_that_cannot_be_told_apart_stay_together() -> None:
+def test_indistinguishable_rows_stay_together() -> None:
     x = np.repeat([[0.0, 0.0], [1.0, 5.0]], [1990, 10], axis=0)
     data = ArrayRows(x, np.arange(2000) % 3.0, 3)
     store, tops, _, _ = split(data)

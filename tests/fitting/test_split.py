@@ -95,7 +95,7 @@ def test_random_thresholds_fall_between_lowest_and_highest() -> None:
 
 def test_criteria_have_the_names_that_rules_take() -> None:
     assert _core.criteria(classification=True) == ["gini", "entropy", "log_loss"]
-    assert _core.criteria(classification=False) == ["squared_error"]
+    assert _core.criteria(classification=False) == ["squared_error", "poisson"]
     rules = _core.TreeRules()
     assert rules.criterion == "gini"
     rules.criterion = "log_loss"

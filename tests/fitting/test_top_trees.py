@@ -68,7 +68,7 @@ def test_a_pure_sample_is_not_peeled_row_by_row(balance: float) -> None:
     assert tops[0].bucket_depths.max() <= 10
 
 
-def test_rows_that_cannot_be_told_apart_share_a_bucket() -> None:
+def test_indistinguishable_rows_share_a_bucket() -> None:
     data = ArrayRows(np.ones((1000, 3)), np.arange(1000) % 3, 3)
     tops, _, _ = top_trees(data)
     assert [top.n_buckets for top in tops] == [1, 1]
@@ -105,7 +105,7 @@ def test_a_large_sample_is_grown_on_part_by_part(balance: float, monkeypatch: py
         assert balance or abs(top.importances.sum() / other.importances.sum() - 1) < 0.1
 
 
-def test_parts_that_come_out_too_large_are_parted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_that_are_too_large_are_split_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of the rows are equal: no tree can split them."""
     data = small_data(4_000)
     x, y = np.array(data.take(np.arange(4_000, dtype=np.uint32)).x), data.targets

@@ -121,7 +121,7 @@ def test_what_is_live_does_not_travel(live: Callable[[], Any]) -> None:
             held.close()
 
 
-def test_values_that_differ_are_told_apart() -> None:
+def test_different_values_are_distinguished() -> None:
     assert not same(values()["task"], replace(values()["task"], rows=1))
     assert not same(values()["top tree"], replace(values()["top tree"], importances=np.ones(7)))
 

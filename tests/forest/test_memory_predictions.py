@@ -21,7 +21,7 @@ CASES = [
     Case(SOME, "predict", 300_000, 400),
     Case(SOME, "cli proba .parquet", 100_000, 400),
     Case(SOME, "cli evaluate", 300_000, 400, jobs=16),
-    Case(MANY, "predict", 30_000, 260),  # refused
+    pytest.param(Case(MANY, "predict", 30_000, 260), marks=pytest.mark.slow),  # refused
 ]
 
 

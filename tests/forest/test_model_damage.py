@@ -241,7 +241,7 @@ def test_a_description_that_lies_is_refused(change: dict[str, Any], path: Path) 
         oldgrowth.load(path)
 
 
-def test_parameters_of_another_version_are_said(path: Path) -> None:
+def test_parameters_of_another_version_are_named(path: Path) -> None:
     with_meta(path, lambda meta: meta["parameters"].update(wings=2))
     with pytest.warns(UserWarning, match="does not have: wings"):
         loaded = oldgrowth.load(path)

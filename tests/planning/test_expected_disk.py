@@ -37,7 +37,7 @@ def test_the_disk_is_estimated_before_it_is_taken(tmp_path: Path, caplog: pytest
     assert found and 0.5 * most < size_of("disk", found[1], 0) < 3 * most
 
 
-def test_nothing_is_said_of_disk_in_memory(caplog: pytest.LogCaptureFixture) -> None:
+def test_disk_space_is_not_reported_for_a_fit_in_memory(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "oldgrowth"):
         oldgrowth.RandomForestRegressor(1).fit(np.eye(50), np.arange(50))
     assert not any("of disk" in record.getMessage() for record in caplog.records)

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - a table of cases
-"""A dozen of the fits of tests/torture/memory_grid.py, on less data; `make torture-memory` has all of them."""
+"""Some of the fits of tests/torture/memory_grid.py, on less data; `make torture-memory` has all of them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from torture.memory_grid import Case, Data, judge
 
 OOB, DISK = {"oob_score": True}, {"store": "disk"}
 
+# A store each, a source that is mapped, and a limit that is refused.
+QUICK = ("threads", "balanced", "mapped", "too little")
 CASES = [
     Case("many classes", Data(60_000, 10, classes=200), 300, params={**OOB, **DISK, "bucket_size": 20_000}),
     Case("threads", Data(120_000, 12, "floats", 9), 320, params={**OOB, "n_jobs": 32}),
@@ -30,7 +32,13 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case.name, marks=() if case.name in QUICK else pytest.mark.slow)
+        for case in CASES
+    ],
+)
 def test_peaks_refusals_and_limits_that_are_named(case: Case, tmp_path: Path) -> None:
     case.data.write(tmp_path / "data")
     verdict = judge(case, tmp_path / "data")

@@ -297,7 +297,7 @@ def test_a_pipeline_or_a_search_is_drawn_as_the_forest_in_it() -> None:
         (Pipeline([("s", StandardScaler())]), DataError, "A Pipeline that ends in a StandardScaler cannot"),
     ],
 )
-def test_what_is_no_fitted_forest_is_said(model: Any, error: type[Exception], words: str) -> None:
+def test_models_without_a_fitted_forest_are_refused(model: Any, error: type[Exception], words: str) -> None:
     X, y = load_iris(return_X_y=True)
     for draw in (plot.importances, plot.top_tree, plot.bucket_sizes, lambda m: plot.confusion(m, X, y)):
         with pytest.raises(error, match=words):

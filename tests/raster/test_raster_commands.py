@@ -248,7 +248,7 @@ def many(assessed):
 @pytest.mark.parametrize(
     ("code", "command", "words"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG]
 )
-def test_what_is_wrong_is_said(many, capsys, monkeypatch, code, command, words):
+def test_errors_are_explained(many, capsys, monkeypatch, code, command, words):
     monkeypatch.chdir(many)
     before = sorted(many.rglob("*"))
     said = " ".join(failed(capsys, code, *command.split()).split())
@@ -322,7 +322,7 @@ def test_labels_of_rasters_and_a_cap_per_class(place, tmp_path, capsys):
     assert oldgrowth.load(tmp_path / "g.og").classes_.tolist() == ["two"]
 
 
-def test_an_interrupted_map_goes_on(place, tmp_path, capsys, monkeypatch):
+def test_an_interrupted_map_is_resumed(place, tmp_path, capsys, monkeypatch):
     """The command tells where its work is kept, and goes on from there."""
     command = ["predict", f"{place}/forest.og", f"{place}/scenes/new", "-q", "-o"]
 

@@ -240,7 +240,7 @@ def test_a_scene_that_changes_between_the_passes(path, labels):
 
 
 @pytest.mark.parametrize("use", ["fit", "score"])
-def test_a_scene_without_labels_is_told_how_to_get_some(path, labels, use):
+def test_a_scene_without_labels_is_refused_with_advice(path, labels, use):
     scene = raster.open_scene(path)
     forest = RandomForestClassifier(2, random_state=0).fit(scene.with_labels(labels))
     with pytest.raises(NoTargetError, match=r"no target: give labels to the scene with scene\.with_labels"):

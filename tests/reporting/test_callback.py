@@ -28,7 +28,7 @@ def forest(request: pytest.FixtureRequest, tmp_path: Path) -> RandomForestClassi
     return RandomForestClassifier(4, store=request.param, spill_dir=tmp_path, **SMALL)
 
 
-def test_a_callback_is_told_of_every_stage(forest: RandomForestClassifier) -> None:
+def test_a_callback_is_called_for_every_stage(forest: RandomForestClassifier) -> None:
     seen: list[FitProgress] = []
     forest.fit(X, Y, callback=seen.append)
     assert list(dict.fromkeys(p.stage for p in seen)) == STAGES
@@ -53,7 +53,7 @@ def test_no_rows_are_promised_of_a_stage_with_nothing_to_do() -> None:
     assert all(done == total for done, total in ends.values())
 
 
-def test_a_callback_is_told_between_the_ends_of_a_slow_stage() -> None:
+def test_a_callback_is_called_during_a_slow_stage() -> None:
     def slow() -> Any:
         for first in range(0, 600, 100):
             time.sleep(0.12)
@@ -117,7 +117,7 @@ def test_a_program_without_a_console_can_be_verbose(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_fit_that_a_callback_stopped_is_taken_up(tmp_path: Path) -> None:
+def test_a_fit_that_a_callback_stopped_is_resumed(tmp_path: Path) -> None:
     def stop(progress: FitProgress) -> None:
         if progress.stage == "grow" and progress.finished:
             raise Enough

@@ -200,7 +200,7 @@ def test_a_directory_that_others_can_write_is_refused(tmp_path, monkeypatch, dir
         forest(directory).fit(*DATA)
 
 
-def test_a_checkpoint_without_a_directory_of_its_own_is_not_ours(tmp_path, monkeypatch, directory) -> None:
+def test_files_beside_a_checkpoint_are_refused(tmp_path, monkeypatch, directory) -> None:
     """Files are recognized by the marker, not by their names and contents."""
     interrupted(monkeypatch, directory, *DATA)
     for path in (directory / FILES).iterdir():

@@ -197,7 +197,7 @@ def test_of_many_files_the_one_that_differs_is_named(tmp_path: Path) -> None:
             Checkpoint(workspace).begin(identity(901, -1))
 
 
-def test_a_fit_that_goes_on_says_so(tmp_path, monkeypatch, capsys) -> None:
+def test_a_resumed_fit_is_announced(tmp_path, monkeypatch, capsys) -> None:
     interrupted(monkeypatch, tmp_path, *DATA)
     forest(tmp_path, verbose=1).fit(*DATA)
     said = f"resuming the fit in {tmp_path}"
@@ -206,20 +206,20 @@ def test_a_fit_that_goes_on_says_so(tmp_path, monkeypatch, capsys) -> None:
     assert "resuming" not in capsys.readouterr().err
 
 
-def test_means_may_change(tmp_path, monkeypatch) -> None:
+def test_limits_may_change_between_runs(tmp_path, monkeypatch) -> None:
     interrupted(monkeypatch, tmp_path, *DATA)
     model = forest(tmp_path, n_jobs=1, chunk_size=17, verbose=0, store="disk", spill_limit="1GB").fit(*DATA)
     assert model.forest_.digest() == forest(tmp_path).fit(*DATA).forest_.digest()
 
 
-def test_a_seed_nobody_chose_is_taken_from_the_fit_that_began(tmp_path, monkeypatch) -> None:
+def test_a_random_seed_is_that_of_the_interrupted_fit(tmp_path, monkeypatch) -> None:
     interrupted(monkeypatch, tmp_path, *DATA, random_state=None)
     assert (tmp_path / FILES / "trees.log").exists()
     done = forest(tmp_path, random_state=None).fit(*DATA)
     assert done.fit_report_.stages[-1].name == "assemble"
 
 
-def test_generators_and_metrics_are_taken_up_by_another_process(tmp_path, monkeypatch) -> None:
+def test_generators_and_metrics_are_resumed_by_another_process(tmp_path, monkeypatch) -> None:
     """They have a different address there."""
     params = [
         {"random_state": np.random.RandomState(3), "oob_score": lambda y, p: float((y == p).mean())}
@@ -238,7 +238,7 @@ def test_a_checkpoint_is_never_in_memory(tmp_path) -> None:
     assert not (tmp_path / "new").exists()
 
 
-def test_too_little_disk_is_told_before_the_first_pass(tmp_path, monkeypatch) -> None:
+def test_too_little_disk_is_refused_before_the_first_pass(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(
         oldgrowth.fitting.pipeline, "sample", lambda *args: pytest.fail("the first pass began")
     )
@@ -250,7 +250,7 @@ def test_too_little_disk_is_told_before_the_first_pass(tmp_path, monkeypatch) ->
         forest(tmp_path, checkpoint_dir=None, store="disk", spill_dir=tmp_path).fit(*DATA)
 
 
-def test_what_is_on_the_disk_already_counts_when_a_fit_is_taken_up(tmp_path, monkeypatch) -> None:
+def test_files_on_disk_count_when_a_fit_is_resumed(tmp_path, monkeypatch) -> None:
     interrupted(monkeypatch, tmp_path, *DATA)
     used = sum(path.lstat().st_size for path in (tmp_path / FILES).iterdir())
     needed = 600 * (4 * 4 + 9 + 16 * 6)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import oldgrowth.estimators.saved
@@ -56,6 +57,41 @@ def test_too_few_addresses_are_refused_before_work_begins(spare: int) -> None:
     code = LIMITED.format(tests=str(Path(__file__).parents[1]), what="fit", spare=spare * 2**20)
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "of its addresses are left" in found.stdout, found.stdout + found.stderr
+
+
+COMMAND = """
+import os, resource, sys
+from oldgrowth.cli import entry
+resource.setrlimit(resource.RLIMIT_AS, (2**40, 2**40))
+entry._prepare_libraries()
+import pyarrow.parquet, oldgrowth.cli.main, oldgrowth.cli.predict
+here = int(open("/proc/self/statm").read().split()[0]) * 4096
+resource.setrlimit(resource.RLIMIT_AS, (here + 150 * 2**20, here + 150 * 2**20))
+sys.exit(oldgrowth.cli.main.run(sys.argv[1:]))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
+def test_addresses_bound_the_threads_not_the_work(tmp_path) -> None:
+    """Sixteen threads have 128 MB of stacks, and heaps of 64 MB each if they share none."""
+    table = pa.table({f"f{i}": X[:, i] for i in range(6)})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    model = RandomForestClassifier(4, random_state=0).fit(table.to_pandas(), Y)
+    model.save(tmp_path / "f.og")
+    given = [tmp_path / name for name in ("f.og", "rows.parquet", "out.npy")]
+    command = ["predict", *given[:2], "-o", given[2], "--jobs", "16", "--quiet"]
+    found = subprocess.run([sys.executable, "-c", COMMAND, *command], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    np.testing.assert_array_equal(np.load(given[2]), model.predict(table.to_pandas()))
+
+
+def test_importing_the_command_line_leaves_the_environment_alone() -> None:
+    code = (
+        "import os; before = dict(os.environ); import oldgrowth.cli.main, oldgrowth.cli.entry\n"
+        "print({name: value for name, value in os.environ.items() if before.get(name) != value})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "{}"
 
 
 def allow_threads(monkeypatch: pytest.MonkeyPatch, most: int, name: str = "") -> None:

@@ -209,16 +209,25 @@ TRIALS = [
         result=([0.0], 1, 12),
     ),
     *(
-        unknown(kind, name)
+        Trial(
+            f"{name} of {kind.__name__}",
+            lambda kind=kind, name=name, value=value: kind(**{name: value}).fit(X, Y),
+            error=errors.ParameterError,
+            words=(name, str(value), way),
+        )
         for kind in (ExtraTreesClassifier, RandomForestRegressor, SubsetForestRegressor)
-        for name in ("max_leaf_nodes", "warm_start", "ccp_alpha", "monotonic_cst")
+        for name, value, way in (
+            ("max_leaf_nodes", 3, "min_samples_leaf"),
+            ("ccp_alpha", 0.1, "max_depth"),
+            ("monotonic_cst", [1, 0, 0], "HistGradientBoosting"),
+        )
     ),
     unknown(RandomForestRegressor, "n_trees", "n_estimators"),
     Trial(
         "set_params of another name",
-        lambda: regressor().set_params(max_leaf_nodes=3),
+        lambda: regressor().set_params(min_impurity_split=3),
         error=errors.UnknownParameterError,
-        words=("max_leaf_nodes", "max_depth"),
+        words=("min_impurity_split", "min_impurity_decrease"),
     ),
 ]
 

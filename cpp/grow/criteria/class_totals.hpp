@@ -19,6 +19,7 @@ class ClassTotals {
   static constexpr bool kCounts = counts;
   static constexpr bool kClassification = true;
   static constexpr bool kCountedSearch = false;
+  static constexpr bool kRefuses = false;
   struct WeightedBin {
     double weight;
     std::uint32_t rows;

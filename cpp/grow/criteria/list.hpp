@@ -16,11 +16,12 @@
 #include "grow/criteria/entropy.hpp"
 #include "grow/criteria/gini.hpp"
 #include "grow/criteria/node_stats.hpp"
+#include "grow/criteria/poisson.hpp"
 #include "grow/criteria/squared_error.hpp"
 
 namespace oldgrowth {
 
-using Criteria = std::tuple<Gini, Entropy, SquaredError>;
+using Criteria = std::tuple<Gini, Entropy, SquaredError, PoissonDeviance>;
 
 // The index of a criterion in the list.
 enum class Criterion : std::uint8_t {};

@@ -4,7 +4,9 @@
 // A criterion is a struct with
 //   kNames                    its names for users
 //   Stats<counts>             a NodeStats; with `counts`, payloads carry classes and small whole weights (targets.hpp)
-// Statistics for classes derive from ClassTotals, those for values from ValueSums.
+// Statistics for classes derive from ClassTotals, those for values from ValueSums. Those for values also have
+//   impurity(values, weights)    of rows as one node, against which a gain is weighed if there is balance
+//   impurity_unit(target_scale)  by which an impurity grows if all values do so by target_scale
 #pragma once
 
 #include <concepts>
@@ -23,6 +25,7 @@ concept NodeStats = requires(Stats stats, const Stats node, const Targets& targe
   requires std::same_as<decltype(Stats::kCounts), const bool>;          // payloads as in counting mode
   requires std::same_as<decltype(Stats::kClassification), const bool>;  // targets are classes, not values
   requires std::same_as<decltype(Stats::kCountedSearch), const bool>;   // counted_node() serves CountedSearch
+  requires std::same_as<decltype(Stats::kRefuses), const bool>;         // allowed() may refuse a split
   // The rows of a node. Between close() and the next clear() splits are tried.
   stats.use(targets);
   stats.clear();

@@ -1,5 +1,6 @@
-// Shared by all criteria for regression: weighted sums, in a node and on the left of a split. Values are relative to
-// the first one of the node, so that a large common offset costs no precision.
+// Shared by all criteria for regression: weighted sums, in a node and on the left of a split. If only differences of
+// values matter to a criterion, they are relative to the first one of the node (`from_first`), so that a large common
+// offset costs no precision.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +12,11 @@
 
 namespace oldgrowth {
 
+template <bool from_first>
 class ValueSums {
  public:
   static constexpr bool kCounts = false;
+  static constexpr bool kRefuses = false;
   static constexpr bool kClassification = false;
   static constexpr bool kCountedSearch = false;
   struct Bin {
@@ -32,7 +35,7 @@ class ValueSums {
   }
   void add(std::uint32_t payload) {
     const double y = targets_->values[payload], w = targets_->weights[payload];
-    if (weight_ == 0) shift_ = y;
+    if (from_first && weight_ == 0) shift_ = y;
     weight_ += w;
     sum_ += w * (y - shift_);
     lowest_ = std::min(lowest_, y);

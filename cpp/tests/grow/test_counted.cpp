@@ -88,7 +88,7 @@ void bin_scans_agree(const Case& made, std::size_t min_leaf, double start) {
 void searches_agree(const Case& made, std::size_t min_leaf, double start, double unit) {
   static CountedSearch fast, plain(counted_kernels_baseline());
   const auto found_by = [&](CountedSearch& search) {
-    return search.search(made.block, 0, made.entries.data(), made.entries.size(), made.node, min_leaf, start, unit);
+    return search.search(made.block, 0, made.entries.data(), made.entries.size(), made.node, {min_leaf, start, unit});
   };
   CHECK(equal(found_by(fast), found_by(plain)));
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "grow/criteria/list.hpp"
 #include "grow/split_search.hpp"
@@ -17,7 +18,7 @@ struct Impurity;
 
 struct Shares {
   std::map<double, double> by_class;
-  double weight = 0, sum = 0, squares = 0;
+  double weight = 0, sum = 0, squares = 0, y_log_y = 0;
 };
 
 template <>
@@ -45,6 +46,14 @@ struct Impurity<SquaredError> {
   }
 };
 
+template <>
+struct Impurity<PoissonDeviance> {
+  static double of(const Shares& rows) {
+    if (rows.sum == 0) return std::numeric_limits<double>::infinity();
+    return (rows.y_log_y - rows.sum * std::log(rows.sum / rows.weight)) / rows.weight;
+  }
+};
+
 using ImpurityOf = double (*)(const Shares&);
 
 double impurity_times_weight(ImpurityOf impurity, const std::vector<double>& y, const std::vector<double>& w,
@@ -56,20 +65,28 @@ double impurity_times_weight(ImpurityOf impurity, const std::vector<double>& y, 
     rows.weight += w[i];
     rows.sum += w[i] * y[i];
     rows.squares += w[i] * y[i] * y[i];
+    if (y[i] > 0) rows.y_log_y += w[i] * y[i] * std::log(y[i]);
   }
   return rows.weight == 0 ? 0 : impurity(rows) * rows.weight;
 }
 
 double best_decrease(const TestRows& rows, const std::vector<double>& w, ImpurityOf impurity, std::size_t f,
                      std::size_t min_leaf) {
-  std::vector<float> cuts{std::numeric_limits<float>::infinity()};
-  for (std::size_t i = 0; i < rows.n; ++i)
-    if (!std::isnan(rows.x[i * rows.d + f])) cuts.push_back(rows.x[i * rows.d + f]);
+  std::set<float> cuts{std::numeric_limits<float>::infinity()};
+  bool missing = false;
+  for (std::size_t i = 0; i < rows.n; ++i) {
+    const float v = rows.x[i * rows.d + f];
+    if (std::isnan(v))
+      missing = true;
+    else
+      cuts.insert(v);
+  }
   const std::vector<bool> all(rows.n, true);
   const double whole = impurity_times_weight(impurity, rows.targets, w, all);
   double best = -1;
   for (const float cut : cuts)
     for (const bool missing_left : {false, true}) {
+      if (missing_left && !missing) continue;
       std::vector<bool> left(rows.n), right(rows.n);
       std::size_t n_left = 0;
       for (std::size_t i = 0; i < rows.n; ++i) {
@@ -106,7 +123,9 @@ template <class Stats, class Code>
 void equals_brute_force(ImpurityOf impurity, std::uint32_t n_classes, bool whole_weights, std::uint64_t seed) {
   auto random = random_bits(seed);
   const std::size_t n = 2 + random() % (seed % 10 == 0 ? 500 : 150);
-  const TestRows rows = random_rows(n, 4, n_classes, seed);
+  TestRows rows = random_rows(n, 4, n_classes, seed);
+  if constexpr (Stats::kRefuses)
+    for (double& y : rows.targets) y = std::max(0.0, y);
   std::vector<double> w(n);
   for (double& weight : w)
     weight = whole_weights   ? static_cast<double>(1 + random() % 4)
@@ -161,7 +180,7 @@ void equals_brute_force(ImpurityOf impurity, std::uint32_t n_classes, bool whole
 
 void names_are_found() {
   CHECK(criterion_names(true) == (std::vector<std::string>{"gini", "entropy", "log_loss"}));
-  CHECK(criterion_names(false) == (std::vector<std::string>{"squared_error"}));
+  CHECK(criterion_names(false) == (std::vector<std::string>{"squared_error", "poisson"}));
   CHECK(find_criterion("log_loss") == kCriterion<Entropy> && find_criterion("entropy") == kCriterion<Entropy>);
   CHECK(find_criterion("squared_error") == kCriterion<SquaredError> && !find_criterion("Gini"));
   for_each_criterion([]<class C>(Criterion criterion, C) {

@@ -23,11 +23,11 @@ Made make(std::size_t target_bytes, bool weighted, std::size_t number_bytes) {
     for (std::size_t b = 0; b < 5; ++b) made.rows[i * width + b] = static_cast<std::uint8_t>(10 * i + b);
   const std::uint64_t keys[] = {7, 8, 9, ~0ULL};
   const double targets[] = {0, 1, 200, 3}, weights[] = {0.5, 1, 2, 1e300};
-  pack_fields(made.layout, 4, keys, targets, weighted ? weights : nullptr, number_bytes == 8 ? kFirst : 1000,
-              made.rows.data());
+  const std::uint64_t first_number = number_bytes == 8 ? kFirst : 1000;
+  pack_fields(made.layout, {4, keys, targets, weighted ? weights : nullptr, first_number}, made.rows.data());
   const std::uint32_t order[] = {3, 1};
   made.block.resize(sizeof(BlockHeader) + 2 * width);
-  CHECK(write_block(made.layout, made.rows.data(), order, 2, 42, 5, made.block.data()) == made.block.size());
+  CHECK(write_block(made.layout, made.rows.data(), order, 42, 5, made.block.data()) == made.block.size());
   return made;
 }
 

@@ -44,7 +44,7 @@ void unseen_values_are_refused() {
   std::vector<std::uint8_t> records(rows.codec.record_bytes());
   std::uint64_t key = 0;
   const auto encodes = [&](std::vector<float> row) {
-    return rows.codec.encode(row.data(), 1, 4, rows.target_bits.data(), records.data(), records.size(), &key);
+    return rows.codec.encode({row.data(), 1, 4}, rows.target_bits.data(), {records.data(), records.size()}, &key);
   };
   std::vector<float> row(rows.x.begin(), rows.x.begin() + 4);
   CHECK(encodes(row));
@@ -80,7 +80,7 @@ void dense_integers_are_lossless_and_checked() {
       for (const float bad : {1000.0F, -1000.0F, 0.5F, 1e30F, -2147483648.0F, f % 3 == 0 ? 3e9F : std::nanf("")}) {
         std::vector<float> row(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(d));
         row[f] = bad;
-        CHECK(!rows.codec.encode(row.data(), 1, d, rows.target_bits.data(), record.data(), record.size(), &key));
+        CHECK(!rows.codec.encode({row.data(), 1, d}, rows.target_bits.data(), {record.data(), record.size()}, &key));
       }
   }
 }

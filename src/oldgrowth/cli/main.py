@@ -381,7 +381,3 @@ def _sentence(error: Exception) -> str:
     # The message of another error may not be clear without its type.
     kind = type(error).__name__
     return f"{kind}: {text}" if text else f"{kind} (--debug shows where)"
-
-
-def main() -> None:
-    sys.exit(run())

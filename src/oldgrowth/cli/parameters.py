@@ -103,7 +103,7 @@ def all_parameters() -> list[Parameter]:
     for kind in KINDS:
         for task in TASKS:
             for name, known in parameters_of(kind, task).items():
-                if name in _LEFT_OUT:
+                if name in _LEFT_OUT or not known.option:
                     continue
                 types = tuple(part.strip() for part in known.types.split("|"))
                 parameter = found.setdefault(name, Parameter(name, types, {}, {}))

@@ -170,7 +170,7 @@ def predictor_for(model: Any, work: Work, data: Dataset, needs: Needs, n_carried
     """Predicts class probabilities or values within the memory limit."""
     forest = model.forest_
     jobs = jobs_of(model.n_jobs if work.jobs is None else work.jobs)
-    check_address_space(jobs)
+    check_address_space()
     needs = needs.with_reading(data, n_carried)
     plan = plan_batches(forest, work.memory_limit, jobs, needs, work.batch_rows)
     return BatchPredictor(partial(predict_means, forest, hard_votes(model)), plan)

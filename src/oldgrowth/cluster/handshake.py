@@ -20,8 +20,11 @@ _DISK_SHARE, _UNEVEN = 0.8, 1.25
 
 def facts_of(node: Node) -> WorkerFacts:
     """What the driver must know of a worker before it is given work."""
-    free = disk_space(nearest_existing(node.limits().directory)).free
-    return WorkerFacts(__version__, tiny_digest(), node.n_jobs, node.limits().memory, free)
+    limits, held = node.limits(), node.held()
+    room = int(_DISK_SHARE * disk_space(nearest_existing(limits.directory)).free)
+    if limits.spill_limit is not None:
+        room = min(room, limits.spill_limit)
+    return WorkerFacts(__version__, tiny_digest(), node.n_jobs, limits.memory, room, held)
 
 
 @cache
@@ -54,8 +57,8 @@ def check_worker(worker: str, facts: WorkerFacts) -> None:
 def tops_per_round(workers: dict[str, WorkerFacts], n_rows: int, row_bytes: int, n_tops: int) -> int:
     """Top trees whose buckets the disks of all workers have room for at a time."""
     needed = int(_UNEVEN * row_bytes * -(-n_rows // max(1, len(workers))))
-    worker, least = min(workers.items(), key=lambda item: item[1].free_disk)
-    tops = int(_DISK_SHARE * least.free_disk) // max(1, needed)
+    worker, least = min(workers.items(), key=lambda item: item[1].disk)
+    tops = least.disk // max(1, needed)
     if tops == 0:
-        raise WorkerDiskError(worker, int(needed / _DISK_SHARE), least.free_disk)
+        raise WorkerDiskError(worker, needed, least.disk)
     return min(n_tops, tops)

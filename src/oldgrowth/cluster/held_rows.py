@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,22 +14,24 @@ from ..fitting.context import Prepared
 from ..fitting.grow import balanced
 from ..fitting.resplit import Large
 from ..fitting.top_trees import TopTree
-from ..reporting.progress import StageProgress
+from ..storage.grown_trees import GrownTrees
 from . import work
 from .fleet import Job
+from .job_progress import JobProgress
 from .row_parts import RowParts, number_of
-from .values import BucketRange, GrownBucket, Held, PartEnd, Routed, Shared
+from .sampling import Sampling
+from .values import BucketRange, GrownBucket, Held, Routed, Shared
 
-# Called with a top tree's number, what was grown on a range of its buckets, and their rows times trees.
-Store = Callable[[int, list[GrownBucket], int], None]
+# Called with a top tree's number, and what was grown on a range of its buckets.
+Store = Callable[[int, list[GrownBucket]], None]
 
 
 class HeldRows:
     """Splits buckets on workers as a `Splitter`."""
 
-    def __init__(self, shared: Shared, prepared: Prepared, parts: RowParts, ends: list[PartEnd]) -> None:
+    def __init__(self, shared: Shared, prepared: Prepared, parts: RowParts, sampling: Sampling) -> None:
         self._fleet, self._shared, self._prepared = parts.fleet, shared, prepared
-        self._parts, self._ends = parts, ends
+        self._parts, self._sampling = parts, sampling
         self._runs: dict[int, Held] = {}  # of each partition
         self._split_runs: dict[int, dict[str, Held]] = {}  # of each top tree, by their names
         self._split_jobs: dict[str, Job] = {}  # that made them
@@ -41,7 +44,7 @@ class HeldRows:
         self._owners: dict[int, npt.NDArray[np.int64]] = {}
         self._next_owner: dict[int, int] = {}
 
-    def route(self, tops: dict[int, TopTree], progress: StageProgress) -> None:
+    def route(self, tops: dict[int, TopTree], progress: JobProgress) -> None:
         """Bring all rows into the buckets of these top trees."""
         self._tops, self._trees = tops, dict(tops)
         self._shared_tops = self._fleet.share(tops)
@@ -58,15 +61,17 @@ class HeldRows:
             counted.add(number)
             for i, sizes in result.sizes.items():
                 self._sizes[i] += sizes
-            progress.advance(self._ends[number].end.row - self._parts[number].start.row)
+            progress.finished(job.name, self._sampling.ends[number].end.row - self._parts[number].start.row)
 
-        self._run([self._routing(i) for i in range(len(self._parts))], use)
+        self._run([self._routing(i) for i in range(len(self._parts))], use, progress)
 
     def _routing(self, number: int) -> Job:
         def arguments() -> tuple[Any, ...]:
-            return self._shared, self._parts[number], self._shared_tops, self._ends[number]
+            return self._shared, self._parts[number], self._shared_tops, self._sampling.ends[number]
 
-        return Job(f"route-{number}", work.route_part, arguments, only=self._parts.home(number))
+        name = f"route-{min(self._tops)}-{number}"
+        reader = partial(self._sampling.worker_of, number)  # whose system may have the file in memory
+        return Job(name, work.route_part, arguments, reader, self._parts.home(number))
 
     def _routed(self, job: Job, result: Routed) -> None:
         self._runs[number_of(job)] = result.held
@@ -133,7 +138,9 @@ class HeldRows:
         named = (name for name in self._split_runs[top] if owner in self._owners_of[name])
         return next(named, None)
 
-    def _run(self, jobs: list[Job], use: Callable[[Job, Any], None]) -> None:
+    def _run(
+        self, jobs: list[Job], use: Callable[[Job, Any], None], progress: JobProgress | None = None
+    ) -> None:
         """Run jobs that need the rows; what workers lose meanwhile is made again."""
         own = {job.name for job in jobs}
 
@@ -145,7 +152,7 @@ class HeldRows:
             if job.name in own:
                 use(job, result)
 
-        self._parts.run(jobs, done, self._restoring)
+        self._parts.run(jobs, done, self._restoring, progress)
 
     def set_tree(self, top: int, tree: TopTree) -> None:
         """The top tree with its large buckets split."""
@@ -153,27 +160,35 @@ class HeldRows:
 
     # Growth.
 
-    def grow(self, range_bytes: int, store: Store) -> None:
-        """Grow all trees of all buckets, some buckets at a time."""
-        plan = self._prepared.plan
+    def grow(self, range_bytes: int, grown: GrownTrees, store: Store, progress: JobProgress) -> None:
+        """Grow all trees of all buckets that are not grown yet, some buckets at a time."""
+        plan, trees = self._prepared.plan, self._prepared.trees_of_tops
+        done = {top: grown.grown(top, tree.n_buckets, trees[top]) for top, tree in self._trees.items()}
         weights = self._balanced(range_bytes) if plan.balanced_subsample else None
         shared_weights = None if weights is None else self._fleet.share(weights)
-        trees = self._prepared.trees_of_tops
         shared_trees = {top: self._fleet.share(tree) for top, tree in self._trees.items()}
 
         def arguments(top: int, first: int, stop: int) -> tuple[Any, ...]:
-            return self._shared, self._range(top, first, stop), shared_trees[top], shared_weights
+            buckets, here = self._range(top, first, stop), done[top][first:stop]
+            buckets = replace(buckets, grown=here) if here.any() else buckets
+            return self._shared, buckets, shared_trees[top], shared_weights
+
+        def rows_left(top: int, first: int, stop: int) -> int:
+            return int((~done[top][first:stop] * self._sizes[top][first:stop, None]).sum())
 
         def use(job: Job, result: list[GrownBucket]) -> None:
             top, first, stop = map(int, job.name.split("-")[1:])
-            store(top, result, int(self._sizes[top][first:stop].sum()) * trees[top])
+            store(top, result)
+            progress.finished(job.name, rows_left(top, first, stop))
 
-        jobs = [
-            Job(f"grow-{top}-{first}-{stop}", work.grow_range, partial(arguments, top, first, stop))
-            for top in self._tops
-            for first, stop in self._ranges(top, range_bytes)
-        ]
-        self._run(jobs, use)
+        jobs = []
+        for top in self._tops:
+            for part in self._ranges(top, range_bytes):
+                if left := rows_left(top, *part):
+                    name = f"grow-{top}-{part[0]}-{part[1]}"
+                    jobs.append(Job(name, work.grow_range, partial(arguments, top, *part)))
+                progress.skip(int(self._sizes[top][slice(*part)].sum()) * trees[top] - left)
+        self._run(jobs, use, progress)
 
     def _balanced(self, range_bytes: int) -> list[list[float]]:
         """The weights of the classes in each tree. Totals are added in the order of one machine."""
@@ -227,14 +242,6 @@ class HeldRows:
         split = self._split_runs[top]
         return *runs, *(split[name] for name in split if np.isin(owners, self._owners_of[name]).any())
 
-    def moved(self) -> int:
-        """Bytes of rows that workers got from each other since this was last asked."""
-        return sum(self._fleet.everywhere(work.take_received).values())
-
     def drop(self) -> None:
         """Free the disks of the workers."""
         self._fleet.everywhere(work.drop_runs)
-
-
-def _number(job: Job) -> int:
-    return int(job.name.rpartition("-")[2])

@@ -45,7 +45,7 @@ def _parts(node: Node, buckets: BucketRange) -> Iterator[tuple[int, Blocks]]:
         while number < len(runs):
             question = {"runs": runs, "top": buckets.top, "owners": buckets.owners_here}
             place = {"run": number, "start": start, "most_bytes": MESSAGE_BYTES}
-            found, number, start = node.ask(worker, "blocks", question | place)
+            found, number, start = node.process.ask(worker, "blocks", question | place)
             for name, blocks in found:
-                node.received += blocks.data.nbytes if worker != node.address else 0
+                node.received += blocks.data.nbytes if worker != node.worker else 0
                 yield places[name], blocks

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ..storage.grown_trees import BottomTree, GrownTrees, TreeSizes
 from ..storage.votes import OobRows, OutOfBag, Votes
-from .values import GrownBucket
+from .values import BucketRange, GrownBucket
 
 _Place = tuple[int, int]  # bucket, and number of the first tree
 
@@ -28,14 +28,18 @@ class ReturnedVotes(OutOfBag):
 class ReturnedTrees(GrownTrees):
     """Trees of buckets of one top tree."""
 
-    def __init__(self) -> None:
+    def __init__(self, buckets: BucketRange | None = None) -> None:
+        self._buckets = buckets  # some of whose trees are grown already
         self._trees: dict[_Place, tuple[BottomTree, ...]] = {}
 
     def add(self, top: int, bucket: int, first_tree: int, trees: list[BottomTree]) -> None:
         self._trees[bucket, first_tree] = tuple(trees)
 
     def grown(self, top: int, n_buckets: int, n_trees: int) -> npt.NDArray[np.bool_]:
-        return np.zeros((n_buckets, n_trees), dtype=np.bool_)
+        found = np.zeros((n_buckets, n_trees), dtype=np.bool_)
+        if self._buckets is not None and self._buckets.grown is not None:
+            found[self._buckets.first : self._buckets.stop] = self._buckets.grown
+        return found
 
     def sizes(self, top: int, n_buckets: int, n_trees: int) -> TreeSizes:
         raise NotImplementedError

@@ -19,6 +19,9 @@ from ..reporting.report import Recorder
 from ..rows.training_rows import Place
 from . import work
 from .fleet import Fleet, Job
+from .handing_out import run
+from .job_progress import JobProgress
+from .journal import Cut, Journal
 from .values import Roles, RowPart, SpilledRows
 
 # Partitions for each worker: what a lost worker was doing is a small part of all.
@@ -28,10 +31,11 @@ _PARTS_PER_WORKER = 8
 @dataclass(frozen=True)
 class GivenRows:
     """Rows that workers are given: for each partition, a function that makes what stands for its rows in the
-    arguments of a job; and what its columns are for."""
+    arguments of a job; what its columns are for; and what tells these rows from others."""
 
     loaders: list[Callable[[], Any]]
     roles: Roles
+    fingerprint: dict[str, Any]
 
 
 @dataclass
@@ -55,30 +59,41 @@ class RowParts:
         coded = part.partition.dataset.coded_by(self.levels, strictly=True)
         return replace(part, partition=replace(part.partition, dataset=coded))
 
-    def number(self, dataset: Dataset, recorder: Recorder) -> None:
+    def number(self, dataset: Dataset, recorder: Recorder, journal: Journal) -> None:
         """Cut the rows into partitions, and count them."""
         if self.given is None:
-            self._number_files(dataset, recorder)
+            self._number_files(dataset, recorder, journal)
         else:
             self._number_given(recorder)
         if self.used == 0:
             raise DataError("There is no row to train on: all weights are zero.")
 
-    def _number_files(self, dataset: Dataset, recorder: Recorder) -> None:
-        partitions = dataset.uncounted_partitions(_PARTS_PER_WORKER * max(1, len(self.fleet.workers())))
+    def _number_files(self, dataset: Dataset, recorder: Recorder, journal: Journal) -> None:
+        cut = journal.cut()
+        wanted = _PARTS_PER_WORKER * max(1, len(self.fleet.workers())) if cut is None else cut.wanted
+        partitions = dataset.uncounted_partitions(wanted)
+        if cut is None or len(cut.rows) != len(partitions):
+            cut = Cut(wanted, *self._counts(partitions, dataset.weight is not None, recorder))
+            journal.save_cut(cut)
+        used = np.cumsum([0, *cut.used]).tolist()
+        for i, partition in enumerate(numbered(partitions, cut.rows)):
+            self.parts.append(RowPart(i, partition, Place(used[i], partition.first_row or 0)))
+        self.used = used[-1]
+
+    def _counts(
+        self, partitions: list[Partition], weighted: bool, recorder: Recorder
+    ) -> tuple[list[int], list[int]]:
+        """The rows of each partition, and those that have a weight."""
         counts = {i: (p.n_rows or 0, p.n_rows or 0) for i, p in enumerate(partitions)}
-        if any(partition.n_rows is None for partition in partitions) or dataset.weight is not None:
+        if weighted or any(partition.n_rows is None for partition in partitions):
             jobs = [
                 Job(f"count-{i}", work.count_rows, partial(_given, partition))
                 for i, partition in enumerate(partitions)
             ]
             with recorder.stage("count", None):
-                self.fleet.run(jobs, lambda job, found, worker: counts.update({number_of(job): found}))
-        rows = [counts[i][0] for i in range(len(partitions))]
-        used = np.cumsum([0, *(counts[i][1] for i in range(len(partitions)))]).tolist()
-        for i, partition in enumerate(numbered(partitions, rows)):
-            self.parts.append(RowPart(i, partition, Place(used[i], partition.first_row or 0)))
-        self.used = used[-1]
+                run(self.fleet, jobs, lambda job, found, worker: counts.update({number_of(job): found}))
+        rows, used = zip(*(counts[i] for i in range(len(partitions))), strict=True)
+        return list(rows), list(used)
 
     def _number_given(self, recorder: Recorder) -> None:
         assert self.given is not None
@@ -89,7 +104,7 @@ class RowParts:
             progress.advance(result.rows)
 
         with recorder.stage("spill", None) as progress:
-            self.fleet.run([self._spilling(i) for i in range(len(self.given.loaders))], done)
+            run(self.fleet, [self._spilling(i) for i in range(len(self.given.loaders))], done)
         source = 0
         for loader in range(len(found)):
             spilled, worker = found[loader]
@@ -102,8 +117,13 @@ class RowParts:
 
     def _spilling(self, loader: int) -> Job:
         assert self.given is not None
-        load, roles = self.given.loaders[loader], self.given.roles
-        return Job(f"spill-{loader}", work.spill_rows, lambda: (loader, load(), roles))
+        name, load, roles = f"spill-{loader}", self.given.loaders[loader], self.given.roles
+
+        def arguments() -> tuple[Any, ...]:
+            spilled = self.fleet.holder(name) in self.fleet.workers()
+            return loader, None if spilled else load(), roles
+
+        return Job(name, work.spill_rows, arguments)
 
     def home(self, number: int) -> Callable[[], str | None]:
         """Asks for the only worker that can read a partition, if not all can."""
@@ -114,6 +134,7 @@ class RowParts:
         jobs: list[Job],
         done: Callable[[Job, Any, str], None],
         restore: Callable[[set[str]], list[Job]] = lambda workers: [],
+        progress: JobProgress | None = None,
     ) -> None:
         """Run jobs; rows that were on the disk of a lost worker alone are given to another one first."""
 
@@ -127,7 +148,7 @@ class RowParts:
             gone = [part.number for part in self.parts if part.home is not None and part.home not in workers]
             return [self._spilling(self._loaders[number]) for number in gone] or restore(workers)
 
-        self.fleet.run(jobs, done_with, lost)
+        run(self.fleet, jobs, done_with, lost, progress)
 
     def _move(self, number: int, spilled: SpilledRows, worker: str) -> None:
         """A partition is on another worker now."""

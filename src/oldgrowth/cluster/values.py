@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +24,10 @@ class Settings:
     """What workers are told when a fit begins."""
 
     fit: str  # tells fits apart
+    client: str  # who waits for it
     memory_limit: int | float | str
     spill_dir: Path | None
+    spill_limit: int | float | str
     n_jobs: int | None
 
 
@@ -43,7 +46,17 @@ class WorkerFacts:
     digest: str  # of a tiny forest that it has grown
     threads: int
     memory: int
-    free_disk: int
+    disk: int  # bytes that the fit may take of it
+    held: tuple[str, ...] = ()  # what it has of this fit, by the names of the jobs that made it
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a job, and what it took: bytes of rows from other workers, and written to disk."""
+
+    result: Any
+    received: int = 0
+    written: int = 0
 
 
 @dataclass(frozen=True)
@@ -132,6 +145,7 @@ class BucketRange:
     stop: int
     owners: npt.NDArray[np.int64]  # of all buckets
     runs: tuple[Held, ...]
+    grown: npt.NDArray[np.bool_] | None = None  # the trees of these buckets that are, if some are
 
     @property
     def owners_here(self) -> npt.NDArray[np.int64]:

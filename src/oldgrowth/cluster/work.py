@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,21 +19,23 @@ import pyarrow as pa
 from ..datasets.base import Partition
 from ..datasets.level_counts import LearnedLevels, LevelLimit
 from ..datasets.opening import open_dataset
-from ..errors import DataError
+from ..errors import DataError, OldgrowthError, PeerLostError
 from ..fitting.context import FitContext, Prepared
 from ..fitting.distribute import Distributing, Part, distribute
 from ..fitting.grow import Sinks, grow, site_of
 from ..fitting.grow_task import class_totals
 from ..fitting.learned import Learned
 from ..fitting.resplit import Large, tree_of_large
-from ..fitting.sample import learn
+from ..fitting.sample import learn, remember, resumed
+from ..fitting.subsets import SubsetStore
 from ..fitting.tasks import TopTasks
-from ..fitting.top_trees import TopTree, grow_top_tree
+from ..fitting.top_trees import TopTree, grow_top_tree, only_bucket
 from ..plan import Plan
 from ..planning.execution import GrowingRoom, chunk_rows_for, execution_of_part, largest_model
 from ..planning.memory_model import FIRST_PASS_SHARE, MemoryModel
 from ..planning.sizes import Sizes, Widths
-from ..reporting.progress import Observers, StageProgress
+from ..planning.subset_memory import memory_model_of
+from ..reporting.progress import Observers
 from ..reporting.report import Recorder
 from ..rows.streamed_rows import StreamedRows
 from ..rows.training_rows import Place, Trail, TrainingRows
@@ -70,25 +73,42 @@ def count_rows(node: Node, partition: Partition) -> tuple[int, int]:
 
 
 def spill_rows(node: Node, number: int, rows: Any, roles: Roles) -> SpilledRows:
-    """Write rows that this worker was given to its disk, once: what computed them need not do so again."""
+    """Write rows that this worker was given to its disk, once: what computed them need not do so again.
+
+    `rows` are None if the worker has them.
+    """
     path = node.workspace.get().path / f"part-{number}.arrow"
+    if rows is None:
+        found = node.saved(node.job)
+        if found is None:
+            raise PeerLostError(node.worker, f"{path} is damaged")
+        return _spilled(path, roles, found["rows"], found["used"])
     try:
         table = as_table(rows)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise DataError(f"Partition {number} cannot be read: {error}.") from error
     if table.num_rows == 0:
+        node.records.save(node.job, {}, {"rows": 0, "used": 0})
         return SpilledRows(None, 0, 0)
     try:
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table, max_chunksize=_SPILLED_ROWS)
     except OSError as error:
         raise node.workspace.get().write_failed(error, path, table.nbytes) from error
-    features = None if roles.features is None else list(roles.features)
-    dataset = open_dataset(path, features=features, target=roles.target, weight=roles.weight)
     used = table.num_rows
     if roles.weight is not None:
         used = int(np.count_nonzero(table.column(roles.weight).to_numpy()))
-    return SpilledRows(dataset, table.num_rows, used)
+    node.records.save(node.job, {}, {"rows": table.num_rows, "used": used})
+    return _spilled(path, roles, table.num_rows, used)
+
+
+def _spilled(path: Path, roles: Roles, rows: int, used: int) -> SpilledRows:
+    if rows == 0:
+        return SpilledRows(None, 0, 0)
+    features = None if roles.features is None else list(roles.features)
+    return SpilledRows(
+        open_dataset(path, features=features, target=roles.target, weight=roles.weight), rows, used
+    )
 
 
 def as_table(rows: Any) -> pa.Table:
@@ -118,29 +138,67 @@ def learn_part(node: Node, part: RowPart, classification: bool, plan: Plan, of: 
     plan = replace(plan, n_jobs=node.n_jobs)
     model = largest_model(plan, rows, max(1, part.partition.n_rows or 1), limits)
     room = max(0, model.room(limits.resident))
-    candidates = CandidateRows(rows.n_features, node.workspace, room // FIRST_PASS_SHARE)
-    learned = learn(rows, replace(plan, chunk_size=chunk_rows_for(model)), part.start, of, candidates)
-    node.candidates[_name(part)] = candidates
+    candidates = CandidateRows(
+        rows.n_features, node.workspace, room // FIRST_PASS_SHARE, f"part-{part.number}-"
+    )
+    learned = Learned(rows, part.start, candidates)
+    if not _taken_up(node, learned, rows):
+        candidates.clear()
+        plan = replace(plan, chunk_size=chunk_rows_for(model))
+        learned = learn(rows, plan, part.start, of, candidates, node.progress())
+        remember(learned, node.records, node.job)
+    node.candidates[node.job] = candidates
     learned.candidates = None
     return learned
 
 
-def grow_top(node: Node, known: Known, top: int, parts: tuple[CandidatePart, ...]) -> TopTree:
-    """A top tree, from the candidates that all workers have."""
-    known = known.with_jobs(node.n_jobs)
+def _taken_up(node: Node, learned: Learned, rows: StreamedRows) -> bool:
+    """Whether an earlier process, or an earlier client's fit, has learned of these rows already."""
+    try:
+        return resumed(learned, rows, node.records, node.job, None)
+    except OldgrowthError:  # it is damaged, and learned again
+        return False
+
+
+@contextmanager
+def _drawn(node: Node, known: Known, top: int, parts: tuple[CandidatePart, ...]) -> Iterator[Sampled]:
+    """The rows that may be in a top tree's sample, until the block ends."""
     rows = StreamedRows(known.schema, known.classification)
     limits = node.limits()
     room = max(0, _model(node, known, rows).room(limits.resident))
     candidates = CandidateRows(rows.n_features, node.workspace, room // FIRST_PASS_SHARE)
     for part in parts:
         question = {"run": part.held.name, "plan": known.plan, "top": top, "n_rows": known.summary.n_rows}
-        candidates.merge(node.ask(part.held.worker, "candidates", question), part.codes)
-    sampled = Sampled(rows, known.summary, known.codec, candidates, Place(), Trail())
-    return grow_top_tree(sampled, known.plan, top, node.stop)
+        candidates.merge(node.process.ask(part.held.worker, "candidates", question), part.codes)
+    if known.labels is not None:
+        rows.use_labels(known.labels)
+    try:
+        yield Sampled(rows, known.summary, known.codec, candidates, Place(), Trail())
+    finally:
+        candidates.remove()
+
+
+def grow_top(node: Node, known: Known, top: int, parts: tuple[CandidatePart, ...]) -> TopTree:
+    """A top tree, from the candidates that all workers have."""
+    known = known.with_jobs(node.n_jobs)
+    with _drawn(node, known, top, parts) as sampled:
+        return grow_top_tree(sampled, known.plan, top, node.stop)
+
+
+def grow_subset(node: Node, known: Known, tree: int, parts: tuple[CandidatePart, ...]) -> list[GrownBucket]:
+    """A tree of the baseline, on its subset of the candidates that all workers have."""
+    known = known.with_jobs(node.n_jobs)
+    trees = ReturnedTrees()
+    with _growing(node, known) as (context, prepared), _drawn(node, known, tree, parts) as sampled:
+        tops = {tree: only_bucket(sampled.summary.n_features)}
+        grow(SubsetStore(sampled, known.plan), tops, context, prepared, Sinks(trees, None))
+    return trees.returned(None)
 
 
 def route_part(node: Node, known: Known, part: RowPart, tops: dict[int, TopTree], found: PartEnd) -> Routed:
     """Bring the rows of a partition into the buckets of these top trees, on this worker's disk."""
+    if (made := node.runs.get(node.job)) is not None:  # for an earlier client
+        return _routed(node, made, tops)
     known = known.with_jobs(node.n_jobs)
     rows = StreamedRows(part.partition.open(), known.classification)
     if known.labels is not None:
@@ -155,13 +213,18 @@ def route_part(node: Node, known: Known, part: RowPart, tops: dict[int, TopTree]
     store = DiskStore(
         form, n_buckets, plan, node.workspace.get(), execution.group_rows, f"part-{part.number}-"
     )
-    with workers(node.n_jobs) as engine:
-        rows_of_part = Part(rows, part.start, found.end, found.trail, found.class_rows)
-        distribute(tops, store, rows_of_part, Distributing(plan, engine, _progress()))
+    if not node.reopened(node.job, store, None):
+        with workers(node.n_jobs) as engine:
+            rows_of_part = Part(rows, part.start, found.end, found.trail, found.class_rows)
+            distribute(tops, store, rows_of_part, Distributing(plan, engine, node.progress()))
     for top in tops:
         store.seal(top)
-    node.runs[_name(part)] = store
-    return Routed(Held(_name(part), node.address), {top: store.sizes(top).astype(np.uint32) for top in tops})
+    node.keep(node.job, store, found.end.row - part.start.row)
+    return _routed(node, store, tops)
+
+
+def _routed(node: Node, store: DiskStore, tops: dict[int, TopTree]) -> Routed:
+    return Routed(Held(node.job, node.worker), {top: store.sizes(top).astype(np.uint32) for top in tops})
 
 
 def tree_of_bucket(node: Node, known: Known, buckets: BucketRange, large: Large) -> TopTree:
@@ -177,25 +240,28 @@ def split_bucket(
 ) -> tuple[Held, npt.NDArray[np.int64]]:
     """Make several buckets of one, the only one of its range, with these owners: a run of its own."""
     known = known.with_jobs(node.n_jobs)
-    top, name = buckets.top, f"split-{buckets.top}-{owners[0]}"
+    top, held = buckets.top, Held(node.job, node.worker)
+    if (made := node.runs.get(node.job)) is not None:  # for an earlier client
+        return held, made.sizes(top)
     form = RecordForm(_sampled(known), known.plan)
     n_parts = {top: tree.n_buckets}
     store = DiskStore(form, n_parts, known.plan, node.workspace.get(), 1, f"split-{top}{owners[0]:012d}-")
-    with pulled(node, _sampled(known), known.plan, buckets) as whole:
-        whole.split_to(store, top, partial(tree.route, levels=known.plan.levels), owners)
+    if not node.reopened(node.job, store, {top: owners}):
+        with pulled(node, _sampled(known), known.plan, buckets) as whole:
+            whole.split_to(store, top, partial(tree.route, levels=known.plan.levels), owners)
     store.seal(top)
-    node.runs[name] = store
-    return Held(name, node.address), store.sizes(top)
+    node.keep(node.job, store, int(store.sizes(top).sum()))
+    return held, store.sizes(top)
 
 
 def grow_range(
     node: Node, known: Known, buckets: BucketRange, tree: TopTree, class_weights: list[list[float]] | None
 ) -> list[GrownBucket]:
-    """All trees of a range of buckets, with their votes."""
+    """The trees of a range of buckets that are not grown yet, with their votes."""
     known = known.with_jobs(node.n_jobs)
     with _growing(node, known) as (context, prepared):
         prepared = replace(prepared, class_weights=class_weights)
-        trees, votes = ReturnedTrees(), ReturnedVotes() if known.plan.oob else None
+        trees, votes = ReturnedTrees(buckets), ReturnedVotes() if known.plan.oob else None
         with pulled(node, prepared.sampled, known.plan, buckets) as store:
             store.set_depths(buckets.top, tree.bucket_depths)
             grow(store, {buckets.top: tree}, context, prepared, Sinks(trees, votes))
@@ -221,17 +287,14 @@ def drawn_classes(
         return {bucket: future.result() for bucket, future in running.items()}
 
 
-def take_received(node: Node) -> int:
-    """Bytes of rows from other workers since this was last asked."""
-    received, node.received = node.received, 0
-    return received
+def drop_candidates(node: Node) -> None:
+    """Free the memory and the disk of rows of top samples."""
+    node.drop_candidates()
 
 
 def drop_runs(node: Node) -> None:
-    """Free the disk of all rows."""
-    for run in node.runs.values():
-        run.drop_all()
-    node.runs.clear()
+    """Free the disk of all rows in buckets."""
+    node.drop_runs()
 
 
 @contextmanager
@@ -241,7 +304,8 @@ def _growing(node: Node, known: Known) -> Iterator[tuple[FitContext, Prepared]]:
     model = _model(node, known, sampled.rows)
     execution = execution_of_part(model, known.summary.n_rows, 1)
     with workers(node.n_jobs) as engine:
-        context = FitContext(node.workspace, engine, Recorder(Observers(), model.limits.memory))
+        observers = Observers(callback=lambda progress: node.told(progress.rows))
+        context = FitContext(node.workspace, engine, Recorder(observers, model.limits.memory))
         yield context, Prepared(sampled, known.plan, execution, model)
 
 
@@ -258,12 +322,4 @@ def _model(node: Node, known: Known, rows: TrainingRows) -> MemoryModel:
     summary = known.summary
     widths = Widths.of(known.codec.widths, codec=known.codec.bytes)
     sizes = Sizes.of(known.plan, rows, summary.n_rows, widths, summary.weighted)
-    return MemoryModel(known.plan, sizes, node.limits())
-
-
-def _name(part: RowPart) -> str:
-    return f"part-{part.number}"
-
-
-def _progress() -> StageProgress:
-    return StageProgress("", None)
+    return memory_model_of(known.plan, sizes, node.limits())

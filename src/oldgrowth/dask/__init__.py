@@ -12,6 +12,15 @@ from .estimators import (
     ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
+    SubsetForestClassifier,
+    SubsetForestRegressor,
 )
 
-__all__ = ["ExtraTreesClassifier", "ExtraTreesRegressor", "RandomForestClassifier", "RandomForestRegressor"]
+__all__ = [
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
+    "SubsetForestClassifier",
+    "SubsetForestRegressor",
+]

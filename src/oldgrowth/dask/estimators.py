@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import pickle
-import uuid
 from typing import Any, Self, TypeVar, cast
 
 from distributed import Client, get_client
 
+from ..checks import file_path_of, path_of
 from ..cluster.driver import ClusterFit
+from ..cluster.journal import Journal
 from ..cluster.row_parts import GivenRows, RowParts
 from ..cluster.values import Settings
 from ..datasets import Dataset, open_dataset
@@ -21,14 +22,17 @@ from ..estimators.base import ForestBase
 from ..estimators.classifier import Classifier
 from ..estimators.oob_scores import OobScorer
 from ..estimators.parameters import checked, that_change_the_model
+from ..fitting.context import FitContext
 from ..fitting.pipeline import Fitted, live
 from ..messages.text import human_bytes
 from ..planning.planner import Planner
 from ..reporting.progress import Callback, Observers
 from ..rows.streamed_rows import StreamedRows
 from ..rows.training_rows import TrainingRows
+from ..storage.checkpoint_dir import clear_checkpoint
+from ..system.atomic_file import check_replaceable
 from ..system.limits import limits_of
-from .fleet import DaskFleet
+from .fleet import on_workers
 from .inputs import given_rows
 from .lazy import is_lazy, predicted
 
@@ -67,10 +71,7 @@ class OnCluster(ForestBase):
         -------
         self
         """
-        if self.checkpoint_dir is not None:
-            raise ParameterError(
-                "checkpoint_dir", self.checkpoint_dir, "None: fits on a cluster cannot be resumed"
-            )
+        self._refuse_what_cannot_be()
         self._given = None
         if is_lazy(X):
             X, self._given = given_rows(X, y, sample_weight, self._client())
@@ -84,7 +85,23 @@ class OnCluster(ForestBase):
             self._given = None
         if self.model_path is not None:
             self.save(self.model_path)
+            if self._keeps_until_saved and not self._keep_checkpoint:
+                clear_checkpoint(path_of("checkpoint_dir", self.checkpoint_dir))
         return self
+
+    @property
+    def _keeps_until_saved(self) -> bool:
+        return self.checkpoint_dir is not None and self.model_path is not None
+
+    def _refuse_what_cannot_be(self) -> None:
+        """What a fit on one machine does, and one on a cluster does not."""
+        if "subset_size" in self._parameters and self.oob_score:
+            wanted = "False on a cluster, where no worker has the rows outside of all subsets"
+            raise ParameterError("oob_score", self.oob_score, wanted)
+        if (store := getattr(self, "store", "auto")) not in ("auto", "disk"):
+            raise ParameterError("store", store, "'auto' or 'disk' on a cluster")
+        if self.model_path is not None:
+            check_replaceable(file_path_of("model_path", self.model_path))
 
     def predict(self, X: Any) -> Any:
         """Labels or values; lazy for a dask DataFrame or Array, with its partitions or chunks."""
@@ -96,16 +113,24 @@ class OnCluster(ForestBase):
         params = checked(self._parameters, given)
         planner = Planner(params, self._random_thresholds, self._classification, that_change_the_model(given))
         scorer = OobScorer(lambda: fit.rows.classes, self.oob_score, keep=False)
-        limits = limits_of(params | {"store": "disk", "memory_limit": "auto"})
-        settings = Settings(uuid.uuid4().hex, params["memory_limit"], limits.spill_dir, params["n_jobs"])
-        fleet = DaskFleet(self._client(), settings, self._patience)
-        try:
-            with live(limits, 1, Observers(params["verbose"], callback), False) as context:
+        limits = limits_of(params | {"store": "disk", "memory_limit": "auto", "spill_limit": "auto"})
+        client, observers = self._client(), Observers(params["verbose"], callback)
+        keep = self._keep_checkpoint or self._keeps_until_saved
+        with live(limits, 1, observers, keep) as context:
+            fingerprint = rows.fingerprint() if self._given is None else self._given.fingerprint
+            planner, journal = _begun(context, planner, fingerprint)
+            settings = Settings(
+                journal.fit,
+                client.id,
+                params["memory_limit"],
+                None if limits.spill_dir is None else limits.spill_dir.absolute(),
+                params.get("spill_limit", "auto"),
+                params["n_jobs"],
+            )
+            with on_workers(client, settings, self._patience, context.checkpoint.active) as fleet:
                 parts = RowParts(fleet, self._given)
-                fit = ClusterFit(fleet, context, planner, limits, rows, parts)
+                fit = ClusterFit(fleet, context, planner, limits, rows, parts, journal)
                 fitted = fit.run(scorer)
-        finally:
-            fleet.close()
         return self._kept(fitted)
 
     def _client(self) -> Client:
@@ -130,6 +155,15 @@ class OnCluster(ForestBase):
             name: value if name == "client" else clone(value, safe=False) for name, value in given.items()
         }
         return type(self)(**copied)
+
+
+def _begun(context: FitContext, planner: Planner, fingerprint: dict[str, Any]) -> tuple[Planner, Journal]:
+    """A fit that begins, or goes on where an interrupted one was, with its seed."""
+    checkpoint = context.checkpoint
+    begun = checkpoint.begin(planner.identity() | {"data": fingerprint, "engine": "cluster"})
+    if checkpoint.resumed:
+        context.recorder.say("resuming the fit")
+    return planner.with_seed(begun["seed"]), Journal(checkpoint)
 
 
 def _check_travels(dataset: Dataset) -> None:
@@ -172,3 +206,5 @@ RandomForestClassifier = _on_cluster(forests.RandomForestClassifier)
 RandomForestRegressor = _on_cluster(forests.RandomForestRegressor)
 ExtraTreesClassifier = _on_cluster(forests.ExtraTreesClassifier)
 ExtraTreesRegressor = _on_cluster(forests.ExtraTreesRegressor)
+SubsetForestClassifier = _on_cluster(forests.SubsetForestClassifier)
+SubsetForestRegressor = _on_cluster(forests.SubsetForestRegressor)

@@ -6,79 +6,163 @@ import asyncio
 import math
 import time
 import uuid
-from collections.abc import Callable
-from concurrent.futures import Future
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
-from distributed import CancelledError, Client, KilledWorker, get_worker
+from distributed import CancelledError, Client, KilledWorker
 from distributed.comm.core import CommClosedError
-from distributed.core import send_recv
-from distributed.diagnostics.plugin import WorkerPlugin
-from distributed.protocol.serialize import to_serialize
 
 from ..cluster.fleet import Fleet, Job, WorkerLostError
-from ..cluster.node import NODES, Node
-from ..cluster.values import Settings
-from ..errors import PeerLostError
+from ..cluster.handshake import facts_of
+from ..cluster.values import Outcome, Settings
+from ..errors import OldgrowthError, SchedulerLostError, UnusableWorkerError
+from ..messages.log import warn
+from .on_worker import (
+    Answering,
+    address_of,
+    close_abandoned,
+    close_here,
+    leave_here,
+    name_of,
+    run_everywhere,
+    run_here,
+    topic_of,
+)
 
-_HANDLER = "oldgrowth_ask"
 _LOOK_SECONDS = 0.25
-_CONNECT_SECONDS, _ANSWER_SECONDS = 5.0, 30.0
+_CONNECT_SECONDS, _ANSWER_SECONDS = 3.0, 30.0
 
 
-class Answering(WorkerPlugin):
-    """Lets a worker answer what other workers ask of its rows, and removes its files when it ends."""
-
-    name = "oldgrowth"
-
-    def setup(self, worker: Any) -> None:
-        async def answer(fit: str, what: str, arguments: Any) -> Any:
-            found = await asyncio.get_running_loop().run_in_executor(
-                None, NODES.get(fit).answer, what, arguments
-            )
-            return to_serialize(found)
-
-        worker.handlers[_HANDLER] = answer
-
-    def teardown(self, worker: Any) -> None:
-        worker.handlers.pop(_HANDLER, None)
-        NODES.close_all()
+@contextmanager
+def on_workers(client: Client, settings: Settings, patience: float, resumable: bool) -> Iterator[DaskFleet]:
+    """The workers that a fit uses. If it fails and is resumable, they keep what they have of it."""
+    fleet, finished = DaskFleet(client, settings, patience), False
+    try:
+        fleet.close_abandoned()
+        yield fleet
+        finished = True
+    finally:
+        fleet.close(keep=resumable and not finished)
 
 
 class DaskFleet(Fleet):
     def __init__(self, client: Client, settings: Settings, patience: float = 60.0) -> None:
         super().__init__(patience)
         self._client = client
+        self._loop: Any = client.loop
         self._settings = settings
         self._tasks: dict[Future[Any], Any] = {}
         self._known: list[str] = []
+        self._joining: dict[str, Future[Any]] = {}  # what each worker tells of itself
+        self._excluded: dict[str, float] = {}  # until when
         self._looked = -math.inf
+        self._told: dict[str, int] = {}
+        self._direct: bool | None = None  # whether results come here without passing the scheduler
         client.register_plugin(Answering())
+        client.subscribe_topic(topic_of(settings.fit), self._listen)
 
     def workers(self) -> list[str]:
-        if time.monotonic() - self._looked > _LOOK_SECONDS:
-            self._known, self._looked = self._alive(), time.monotonic()
-            if joined := [address for address in self._known if address not in self._admitted]:
-                self.admit(joined)
-        return [address for address in self._known if address in self._admitted - self._excluded]
+        now = time.monotonic()
+        if now - self._looked > _LOOK_SECONDS:
+            alive = self._alive()
+            self._known = [worker for worker in alive if self._excluded.get(worker, -math.inf) <= now]
+            self._meet()
+            self._looked = time.monotonic()
+        return [worker for worker in self._known if worker in self._admitted]
 
     def _alive(self) -> list[str]:
         """The workers that the scheduler has heard of lately."""
-        found = self._client.scheduler_info()["workers"]
-        now = self._client.run_on_scheduler(time.time) if found else 0.0
-        return [address for address, facts in found.items() if now - facts["last_seen"] <= self._patience]
 
-    def start(self, worker: str, job: Job) -> Future[Any]:
-        future: Future[Any] = Future()
+        def seen(dask_scheduler: Any) -> dict[str, tuple[str, float]]:  # where there may be no oldgrowth
+            import time
+
+            now = time.time()
+            return {
+                address: (worker.server_id, now - worker.last_seen)
+                for address, worker in dask_scheduler.workers.items()
+            }
+
+        try:
+            found = self._client.run_on_scheduler(seen)
+        except OSError as error:
+            raise SchedulerLostError(error) from error
+        return [name_of(address, own) for address, (own, ago) in found.items() if ago <= self.patience]
+
+    def _meet(self) -> None:
+        """Ask workers that have joined what they are like. Nobody waits for those that join later."""
+        new = [worker for worker in self._known if worker not in self._joining]
+        self._joining |= self._ask(facts_of, new)
+        if not self._admitted:
+            wait(self._joining.values(), self.patience)
+        answered = [
+            worker for worker in self._known if self._joining[worker].done() and worker not in self._admitted
+        ]
+        found = {}
+        for worker in answered:
+            facts = self._answer(worker, self._joining[worker])
+            if facts is not None:
+                found[worker] = facts
+        self.admit(found)
+
+    def _answer(self, worker: str, asked: Future[Any]) -> Any:
+        """What a worker has answered; None if it did not, or cannot be used."""
+        error = asked.exception()
+        answer = error if error is not None else asked.result()
+        if not isinstance(answer, BaseException):
+            return answer
+        if isinstance(answer, OSError | KeyError | TimeoutError) and not isinstance(answer, OldgrowthError):
+            self.exclude(worker)  # it is asked again later
+        else:
+            refused = UnusableWorkerError(worker, answer)
+            if not self._admitted:
+                raise refused from answer
+            warn(str(refused))
+            self.exclude(worker, for_good=True)
+        return None
+
+    def _ask(self, function: Callable[..., Any], workers: list[str]) -> dict[str, Future[Any]]:
+        """Run a function on each of these workers now."""
+        loop = self._loop.asyncio_loop
+
+        async def one(worker: str) -> Any:
+            address = address_of(worker)
+            answers = await self._client.run(
+                run_everywhere, self._settings, function, workers=[address], on_error="return"
+            )
+            return answers[address]
+
+        return {worker: asyncio.run_coroutine_threadsafe(one(worker), loop) for worker in workers}
+
+    def exclude(self, worker: str, for_good: bool = False) -> None:
+        self._excluded[worker] = math.inf if for_good else time.monotonic() + self.patience
+        self._joining.pop(worker, None)
+        self._admitted.discard(worker)
+        self._looked = -math.inf
+
+    def everywhere(self, function: Callable[..., Any]) -> dict[str, Any]:
+        asked = self._ask(function, self.workers())
+        done, late = wait(asked.values(), min(_ANSWER_SECONDS, self.patience))
+        for future in late:
+            future.cancel()
+        answers = {worker: future.result() for worker, future in asked.items() if _is_well(future, done)}
+        return {worker: found for worker, found in answers.items() if not isinstance(found, BaseException)}
+
+    def start(self, worker: str, job: Job) -> Future[Outcome]:
+        future: Future[Outcome] = Future()
         arguments = job.arguments()
+        if self._direct is None:
+            self._direct = self._reaches(worker)
         task = self._client.submit(
-            _run_here,
+            run_here,
             self._settings,
+            job.name,
             self.to_send(worker, arguments),
             job.function,
             *arguments,
-            workers=[worker],
+            workers=[address_of(worker)],
             allow_other_workers=False,
             pure=False,
             retries=0,
@@ -88,73 +172,57 @@ class DaskFleet(Fleet):
         self._tasks[future] = task  # as long as somebody waits for it
         return future
 
+    def _reaches(self, worker: str) -> bool:
+        """Whether this process can connect to workers."""
+
+        async def connect() -> None:
+            comm = await self._client.rpc.connect(address_of(worker), timeout=_CONNECT_SECONDS)
+            self._client.rpc.reuse(address_of(worker), comm)
+
+        with suppress(OSError, TimeoutError):
+            asyncio.run_coroutine_threadsafe(connect(), self._loop.asyncio_loop).result()
+            return True
+        return False
+
     def give_up(self, future: Future[Any]) -> None:
         future.cancel()
         if (task := self._tasks.pop(future, None)) is not None:
             with suppress(OSError, TimeoutError):  # the scheduler is gone, too
                 task.cancel()
 
-    def _finish(self, task: Any, future: Future[Any], worker: str) -> None:
+    def _finish(self, task: Any, future: Future[Outcome], worker: str) -> None:
         if not future.set_running_or_notify_cancel():
             return
         try:
-            future.set_result(task.result())
+            future.set_result(self._client.gather(task, direct=self._direct))
         except (KilledWorker, CancelledError, CommClosedError):
             future.set_exception(WorkerLostError(worker))
         except Exception as error:  # noqa: BLE001 - whatever the job raised
             future.set_exception(error)
         self._tasks.pop(future, None)
 
-    def everywhere(self, function: Callable[..., Any], workers: list[str] | None = None) -> dict[str, Any]:
-        chosen = self.workers() if workers is None else workers
-        # A worker that has just been lost has no result.
-        return self._client.run(_run_everywhere, self._settings, function, workers=chosen, on_error="ignore")
+    def progress(self) -> dict[str, int]:
+        return self._told
 
-    def close(self) -> None:
-        """Have all workers remove the files of the fit."""
-        self._client.run(_close_here, self._settings.fit, workers=self.workers(), on_error="ignore")
+    def _listen(self, event: tuple[float, Any]) -> None:
+        """A worker tells how many rows of its job are done."""
+        message = event[1]
+        self._told[message["job"]] = message["rows"]
 
+    def close(self, keep: bool) -> None:
+        """Have all workers remove the files of the fit, unless they are kept for when it is taken up."""
+        self._client.unsubscribe_topic(topic_of(self._settings.fit))
+        with suppress(SchedulerLostError):
+            self.everywhere(leave_here if keep else close_here)
 
-def _run_here(
-    settings: Settings, values: dict[int, Any], function: Callable[..., Any], *arguments: Any
-) -> Any:
-    """On a worker: run a function with what the worker has of the fit, and values that it is sent first."""
-    node = _node(settings, get_worker())
-    node.values.update(values)
-    try:
-        return function(node, *node.resolved(arguments))
-    except PeerLostError as error:
-        return error
+    def close_abandoned(self) -> None:
+        """Have all workers remove files of fits whose clients are gone."""
 
+        def alive(dask_scheduler: Any) -> list[str]:
+            return list(dask_scheduler.clients)
 
-def _run_everywhere(settings: Settings, function: Callable[..., Any], dask_worker: Any) -> Any:
-    return function(_node(settings, dask_worker))
+        self.everywhere(partial(close_abandoned, clients=self._client.run_on_scheduler(alive)))
 
 
-def _node(settings: Settings, worker: Any) -> Node:
-    return NODES.open(settings, _asking(worker, settings.fit), worker.address, worker.state.nthreads)
-
-
-def _close_here(fit: str) -> None:
-    NODES.close(fit)
-
-
-def _asking(worker: Any, fit: str) -> Callable[[str, str, dict[str, Any]], Any]:
-    def ask(address: str, what: str, arguments: dict[str, Any]) -> Any:
-        if address == worker.address:
-            return NODES.get(fit).answer(what, arguments)
-
-        async def asked() -> Any:
-            comm = await worker.rpc.connect(address, timeout=_CONNECT_SECONDS)
-            question: dict[str, Any] = {"fit": fit, "what": what, "arguments": to_serialize(arguments)}
-            answer = await asyncio.wait_for(send_recv(comm, op=_HANDLER, **question), _ANSWER_SECONDS)
-            worker.rpc.reuse(address, comm)
-            return answer
-
-        waiting = asyncio.run_coroutine_threadsafe(asked(), worker.loop.asyncio_loop)
-        try:
-            return waiting.result()
-        except (OSError, TimeoutError) as error:
-            raise PeerLostError(address, str(error) or "no answer in time") from error
-
-    return ask
+def _is_well(future: Future[Any], done: set[Future[Any]]) -> bool:
+    return future in done and future.exception() is None

@@ -36,7 +36,7 @@ def _frame(X: Any, y: Any, sample_weight: Any, client: Client) -> tuple[Dataset,
     rows = X.assign(**more) if more else X
     roles = Roles(features, target, weight)
     like = open_dataset(as_table(rows._meta_nonempty), features=list(features), target=target, weight=weight)
-    return like, GivenRows(_loaders(rows.to_delayed(), client), roles)
+    return like, GivenRows(_loaders(rows.to_delayed(), client), roles, _fingerprint(rows))
 
 
 def _arrays(X: Any, y: Any, sample_weight: Any, client: Client) -> tuple[Dataset, GivenRows]:
@@ -49,7 +49,13 @@ def _arrays(X: Any, y: Any, sample_weight: Any, client: Client) -> tuple[Dataset
     features = tuple(str(i) for i in range(X.shape[1]))
     weights = None if weight is None else np.ones(2)
     like = open_dataset(np.zeros((2, X.shape[1])), target=np.arange(2), weight=weights)
-    return like, GivenRows(_loaders(rows, client), Roles(features, TARGET, weight))
+    roles = Roles(features, TARGET, weight)
+    return like, GivenRows(_loaders(rows, client), roles, _fingerprint(X, *columns))
+
+
+def _fingerprint(*collections: Any) -> dict[str, Any]:
+    """The names of collections, which dask makes of all that they are computed from."""
+    return {"dask": [str(collection.__dask_keys__()) for collection in collections]}
 
 
 def _together(*arrays: Any) -> tuple[Any, ...]:

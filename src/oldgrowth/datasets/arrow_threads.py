@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from ..system.resource_limits import check_address_space, limit_error
+from ..system.resource_limits import addresses_for, check_address_space, limit_error
 
 _LOCK = threading.Lock()
 _started = (0, 0)  # process, and size of its pool; a forked process has no threads
@@ -26,7 +26,7 @@ def start_arrow_threads() -> None:
     if _started == (os.getpid(), pa.cpu_count()):
         return
     with _LOCK:
-        check_address_space(1)
+        check_address_space()
         wanted = pa.cpu_count()
         running = _Starting(wanted).running
         if running < wanted:
@@ -66,7 +66,7 @@ class _Starting:
     def _in_task(self) -> None:
         self.running += 1
         self._left -= 1
-        if self._left:
+        if self._left and addresses_for(threads=2):  # one of them is not Arrow's
             self._run_task()
 
 

@@ -49,6 +49,10 @@ class SourceFile:
     stamp: int | str = 0  # mtime in ns; for remote files whatever the file system provides
     partition: dict[str, str | None] = field(default_factory=dict)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process, which may have another working directory."""
+        return vars(self) | ({"path": os.path.abspath(self.path)} if self.system is None else {})
+
     def open(self) -> BinaryIO:
         if self.system is None:
             return io.BufferedReader(io.FileIO(self.path))

@@ -10,6 +10,16 @@ class ClusterError(OldgrowthError):
     """The cluster cannot do the work."""
 
 
+class SchedulerLostError(ClusterError):
+    """The scheduler does not answer any more."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(
+            f"The scheduler of the cluster does not answer: {error}. With a checkpoint_dir, what is done is "
+            "kept: call fit again."
+        )
+
+
 class NoWorkersError(ClusterError):
     """There is no worker to do the work."""
 
@@ -33,8 +43,26 @@ class WorkerDiskError(ClusterError):
     def __init__(self, worker: str, needed: int, free: int) -> None:
         super().__init__(
             f"The disk of worker {worker} is too small: {human_bytes(needed)} are needed for the rows of a "
-            f"single top tree, {human_bytes(free)} are free. Choose another spill_dir, or add workers."
+            f"single top tree, {human_bytes(free)} may be used. Choose another spill_dir, a higher "
+            "spill_limit, or add workers."
         )
+
+
+class FullWorkerError(ClusterError):
+    """The disk of a worker is full, or cannot be used."""
+
+    def __init__(self, worker: str, error: Exception) -> None:
+        super().__init__(
+            f"Worker {worker} could not write its rows: {error} With a checkpoint_dir, what is done is kept: "
+            "call fit again."
+        )
+
+
+class UnusableWorkerError(ClusterError):
+    """A worker cannot take part in a fit."""
+
+    def __init__(self, worker: str, error: object) -> None:
+        super().__init__(f"Worker {worker} cannot be used: {error}")
 
 
 class UnsharedRowsError(ClusterError):

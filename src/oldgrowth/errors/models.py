@@ -119,3 +119,10 @@ class SharedModelError(ModelFileError):
             f"{path}, the forest of this prediction, {what}. Save the forest where all workers can read it, "
             "keep the file until everything is computed, and give its path as forest."
         )
+
+
+class NotKeptError(OldgrowthError, AttributeError):
+    """An attribute of scikit-learn's forests that these do not keep."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"The forest has no {name}: {why}.")

@@ -67,8 +67,10 @@ from .inputs import (
 )
 from .narrow_frame import narrow_frame
 from .oob_scores import OobScorer
+from .parameter_checks import FROM_DTYPE, categorical
 from .parameter_names import refuse_unknown
-from .parameters import FROM_DTYPE, Parameter, checked, checked_categorical, that_change_the_model
+from .parameters import Parameter, checked, that_change_the_model
+from .single_trees import SingleTrees
 
 Weights: TypeAlias = npt.NDArray[np.float64] | None
 
@@ -76,7 +78,7 @@ Weights: TypeAlias = npt.NDArray[np.float64] | None
 _AS_IT_IS: dict[str, Any] = {"dtype": "numeric", "ensure_all_finite": False}
 
 
-class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
+class ForestBase(Exportable, SingleTrees, DiskEstimating, BaseEstimator, ABC):
     """Checks the data, fits, predicts; what differs for labels and values is in Classifier and Regressor."""
 
     _classification: bool
@@ -256,7 +258,7 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
         dataset = columns_for(dataset.made_by(self.recipe_), self.n_features_in_, self._names())
         dataset = dataset.coded_for(self._levels)
         jobs = jobs_of(self.n_jobs)
-        check_address_space(jobs)
+        check_address_space()
         limit = memory_limit_of(self.memory_limit)
         plan = plan_batches(self.forest_, limit, jobs, needs.with_reading(dataset))
         return BatchPredictor(kernel, plan).of_dataset(dataset)
@@ -303,7 +305,7 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
     def _learned_rows(self, X: Any, sample_weight: Any) -> npt.NDArray[np.generic] | None:
         """X with codes in place of the values of categories, whose levels are learned; None without any."""
         self._levels = None
-        given = checked_categorical("categorical_features", self.categorical_features)
+        given = categorical("categorical_features", self.categorical_features)
         if (given is None or given == FROM_DTYPE) and not may_have_text(X):
             return None
         dataset = dataset_of(X)
@@ -330,7 +332,7 @@ class ForestBase(Exportable, DiskEstimating, BaseEstimator, ABC):
     def _fit_rows(self, rows: TrainingRows, callback: Callback | None) -> Fitted:
         given = self.get_params()
         params = checked(self._parameters, given)
-        check_address_space(jobs_of(self.n_jobs))
+        check_address_space()
         planner = Planner(params, self._random_thresholds, self._classification, that_change_the_model(given))
         scorer = OobScorer(lambda: rows.classes, self.oob_score, keep=rows.random_access)
         observers = Observers(params["verbose"], callback)

@@ -17,14 +17,14 @@ from ..datasets.labels import type_class
 from ..datasets.level_counts import LearnedLevels
 from ..datasets.levels import FeatureLevels
 from ..errors import ColumnTypeError, MissingColumnError, ParameterError, TextColumnsError
-from .parameters import FROM_DTYPE, checked_categorical
+from .parameter_checks import FROM_DTYPE, categorical
 
 _ROWS_AT_ONCE = 1 << 16
 
 
 def categorical_places(given: Any, dataset: Dataset) -> tuple[int, ...]:
     """The numbers of the features that are categories; text that is not to be one is refused."""
-    given = checked_categorical("categorical_features", given)
+    given = categorical("categorical_features", given)
     if given == FROM_DTYPE:
         return dataset.typed_categories
     places = () if given is None else _places(given, dataset)

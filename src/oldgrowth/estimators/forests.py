@@ -50,6 +50,7 @@ class RandomForestClassifier(Classifier):
         n_jobs: int | None = -1,
         random_state: Any = None,
         verbose: int = 0,
+        warm_start: bool = False,
         trees_per_top: int | str = "auto",
         bucket_size: int | str = "auto",
         top_sample: int | str = "auto",
@@ -63,6 +64,9 @@ class RandomForestClassifier(Classifier):
         chunk_size: int | str = "auto",
         checkpoint_dir: str | PathLike[str] | None = None,
         voting: str = "soft",
+        max_leaf_nodes: None = None,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: None = None,
     ) -> None:
         store_params(self, locals())
 
@@ -100,6 +104,7 @@ class RandomForestRegressor(Regressor):
         n_jobs: int | None = -1,
         random_state: Any = None,
         verbose: int = 0,
+        warm_start: bool = False,
         trees_per_top: int | str = "auto",
         bucket_size: int | str = "auto",
         top_sample: int | str = "auto",
@@ -112,6 +117,9 @@ class RandomForestRegressor(Regressor):
         spill_limit: int | float | str = "auto",
         chunk_size: int | str = "auto",
         checkpoint_dir: str | PathLike[str] | None = None,
+        max_leaf_nodes: None = None,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: None = None,
     ) -> None:
         store_params(self, locals())
 
@@ -152,6 +160,7 @@ class ExtraTreesClassifier(Classifier):
         n_jobs: int | None = -1,
         random_state: Any = None,
         verbose: int = 0,
+        warm_start: bool = False,
         trees_per_top: int | str = "auto",
         bucket_size: int | str = "auto",
         top_sample: int | str = "auto",
@@ -165,6 +174,9 @@ class ExtraTreesClassifier(Classifier):
         chunk_size: int | str = "auto",
         checkpoint_dir: str | PathLike[str] | None = None,
         voting: str = "soft",
+        max_leaf_nodes: None = None,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: None = None,
     ) -> None:
         store_params(self, locals())
 
@@ -204,6 +216,7 @@ class ExtraTreesRegressor(Regressor):
         n_jobs: int | None = -1,
         random_state: Any = None,
         verbose: int = 0,
+        warm_start: bool = False,
         trees_per_top: int | str = "auto",
         bucket_size: int | str = "auto",
         top_sample: int | str = "auto",
@@ -216,6 +229,9 @@ class ExtraTreesRegressor(Regressor):
         spill_limit: int | float | str = "auto",
         chunk_size: int | str = "auto",
         checkpoint_dir: str | PathLike[str] | None = None,
+        max_leaf_nodes: None = None,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: None = None,
     ) -> None:
         store_params(self, locals())
 
@@ -254,12 +270,16 @@ class SubsetForestClassifier(Classifier):
         n_jobs: int | None = -1,
         random_state: Any = None,
         verbose: int = 0,
+        warm_start: bool = False,
         subset_size: int | str = "auto",
         memory_limit: int | float | str = "auto",
         spill_dir: str | PathLike[str] | None = None,
         chunk_size: int | str = "auto",
         checkpoint_dir: str | PathLike[str] | None = None,
         voting: str = "soft",
+        max_leaf_nodes: None = None,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: None = None,
     ) -> None:
         store_params(self, locals())
 
@@ -297,10 +317,14 @@ class SubsetForestRegressor(Regressor):
         n_jobs: int | None = -1,
         random_state: Any = None,
         verbose: int = 0,
+        warm_start: bool = False,
         subset_size: int | str = "auto",
         memory_limit: int | float | str = "auto",
         spill_dir: str | PathLike[str] | None = None,
         chunk_size: int | str = "auto",
         checkpoint_dir: str | PathLike[str] | None = None,
+        max_leaf_nodes: None = None,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: None = None,
     ) -> None:
         store_params(self, locals())

@@ -12,13 +12,8 @@ from ..errors import UnknownParameterError
 
 _Init = TypeVar("_Init", bound=Callable[..., None])
 
-_SMALLER = "max_depth, min_samples_leaf and min_impurity_decrease make trees smaller"
-# Parameters of scikit-learn's forests and trees that ours do not have, and what to do instead.
+# Parameters of scikit-learn's trees and ensembles that ours do not have, and what to do instead.
 _OF_SCIKIT_LEARN = {
-    "warm_start": "fit a new forest with as many trees as you want",
-    "max_leaf_nodes": _SMALLER,
-    "ccp_alpha": f"trees are not pruned; {_SMALLER}",
-    "monotonic_cst": "scikit-learn's HistGradientBoostingClassifier and -Regressor have it",
     "min_impurity_split": "min_impurity_decrease is what became of it in scikit-learn",
     "splitter": "ExtraTreesClassifier and ExtraTreesRegressor split at random thresholds",
     "estimator": "the trees of a forest are not estimators of their own",

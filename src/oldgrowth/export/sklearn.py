@@ -5,6 +5,7 @@ Imported when it is used: scikit-learn's forests take time and memory to import.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,14 @@ from sklearn.tree._tree import NODE_DTYPE, TREE_LEAF, TREE_UNDEFINED, Tree
 
 from ..errors import ExportError
 from ..forest.forest import Forest
-from ..forest.whole_trees import WholeTree, trees_of, whole_sizes
-from ..messages.text import human_bytes
+from ..forest.whole_trees import WholeTree, tree_of, trees_of, whole_sizes
+from ..messages.text import counted, human_bytes
 from ..system.memory import memory_limit_of, resident_memory
 from .categories import refuse_categories
 
 # Parameters that are not copied: threads would add up the trees in any order, so that the last bit of a
-# prediction varies, and there are no out-of-bag predictions.
-_NOT_TAKEN = {"n_jobs", "oob_score"}
+# prediction varies; there are no out-of-bag predictions; a warm start would add other trees.
+_NOT_TAKEN = {"n_jobs", "oob_score", "warm_start"}
 # Our nodes do not store their number of rows. Results from invented numbers would look right and be wrong: so
 # shap refuses (it needs positive weights) or gives NaN, and scikit-learn's partial_dependence by recursion
 # refuses.
@@ -32,9 +33,38 @@ _AT_WORK, _COPIES = 200, 2
 
 def sklearn_forest(estimator: Any) -> Any:
     """A fitted scikit-learn forest with the same trees; see `to_sklearn` of the estimators."""
-    forest: Forest = estimator.forest_
-    refuse_categories(forest, "scikit-learn", "its trees have thresholds only")
-    _check_memory(forest, estimator.memory_limit)
+    _check_memory(estimator.forest_, estimator.memory_limit)
+    model = _without_trees(estimator)
+    model.estimators_ = [_tree_estimator(model, tree) for tree in trees_of(estimator)]
+    return model
+
+
+class SingleTrees(Sequence[Any]):
+    """The trees of a fitted forest as estimators of scikit-learn, each made when it is asked for."""
+
+    def __init__(self, estimator: Any) -> None:
+        self._estimator = estimator
+        self._model = _without_trees(estimator)
+
+    def __len__(self) -> int:
+        return int(self._estimator.forest_.n_trees)
+
+    def __getitem__(self, place: Any) -> Any:
+        numbers = range(len(self))[place]
+        if isinstance(numbers, range):
+            return [self._made(number) for number in numbers]
+        return self._made(numbers)
+
+    def __repr__(self) -> str:
+        return f"{counted(len(self), 'tree')} of scikit-learn, made when asked for"
+
+    def _made(self, number: int) -> Any:
+        return _tree_estimator(self._model, tree_of(self._estimator, number))
+
+
+def _without_trees(estimator: Any) -> Any:
+    """A forest of scikit-learn with the same features and classes, but no trees yet."""
+    refuse_categories(estimator.forest_, "scikit-learn", "its trees have thresholds only")
     model = _unfitted(estimator)
     model.n_features_in_ = estimator.n_features_in_
     if hasattr(estimator, "feature_names_in_"):
@@ -42,8 +72,7 @@ def sklearn_forest(estimator: Any) -> Any:
     model.n_outputs_ = 1
     model.estimator_ = model.estimator
     if is_classifier(estimator):
-        model.classes_, model.n_classes_ = estimator.classes_, forest.n_classes
-    model.estimators_ = [_tree_estimator(model, tree) for tree in trees_of(estimator)]
+        model.classes_, model.n_classes_ = estimator.classes_, estimator.n_classes_
     return model
 
 

@@ -1,4 +1,4 @@
-"""What the stages of a fit are given: what is live, and what was decided after the first pass."""
+"""What the stages of a fit are given: open resources, and what was decided after the first pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .engine import Engine
 
 @dataclass(frozen=True)
 class FitContext:
-    """What is live during a fit: files, threads, and who is told of the progress."""
+    """The open resources of a fit: files, threads, and the observers of its progress."""
 
     workspace: FitWorkspace
     engine: Engine
@@ -30,7 +30,7 @@ class FitContext:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is known before top trees are grown: the rows, the forest that is wanted, and how it is made."""
+    """What is known before top trees are grown: the rows, the plan, and how it is carried out."""
 
     sampled: Sampled
     plan: Plan

@@ -1,7 +1,8 @@
 """Stage 3, one pass over all rows: route each through the top trees and put it into its buckets.
 
-Reading, routing and writing overlap: chunks are read ahead, workers route and pack them, and one thread
-writes a group of rows while the next one is collected.
+Reading, routing and writing overlap: chunks are read ahead, workers route them and write them into the
+store's current group, each into its own part, and one thread writes a complete group to disk while the next
+one is collected.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from .top_trees import TopTree
 
 @dataclass(frozen=True)
 class Reached:
-    """How far a distribution has come: its place in the rows, and the rows of each class before it."""
+    """The progress of a distribution: a place in the rows, and the number of rows of each class before it."""
 
     place: Place = field(default_factory=Place)
     class_rows: tuple[int, ...] = ()
@@ -37,7 +38,7 @@ class Reached:
 
 @dataclass(frozen=True)
 class Distributing:
-    """What all parts have in common: the plan, and who works and is told of the progress."""
+    """What all parts have in common: the plan, the engine, and the progress to report to."""
 
     plan: Plan
     engine: Engine
@@ -48,7 +49,8 @@ class Distributing:
 class Part:
     """Consecutive rows that are distributed together: all rows of the data, or those of a partition.
 
-    The first pass, which began at `first`, came to `end`, by the places of `trail`, and counted `class_rows`.
+    The first pass over them began at `first` and ended at `end`, recorded the places of `trail`, and counted
+    `class_rows`.
     """
 
     rows: TrainingRows
@@ -64,7 +66,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Resumable:
-    """Where a distribution starts, and who is told when all rows up to a place are in the store."""
+    """Where a distribution starts, and a function to call when all rows up to a place are in the store."""
 
     start: Reached = field(default_factory=Reached)
     written: Callable[[Reached], None] = lambda reached: None
@@ -77,7 +79,7 @@ def distribute(
     context: Distributing,
     resumable: Resumable | None = None,
 ) -> None:
-    """Bring all rows of a part, or those that are left, into the store, for these top trees."""
+    """Bring all rows of a part, or those that remain, into the store, for these top trees."""
     plan, engine, progress = context.plan, context.engine, context.progress
     resumable = resumable or Resumable(Reached(part.first))
     start = resumable.start
@@ -129,7 +131,7 @@ def distribute(
 def _groups(
     chunks: Iterator[tuple[Chunk, Place]], group_rows: int, chunk_rows: int
 ) -> Iterator[Iterator[tuple[Chunk, Place]]]:
-    """Chunks, as many at a time as fit a group for certain."""
+    """Chunks in groups: as many as certainly fit into `group_rows` rows."""
     per_group = max(1, group_rows // chunk_rows)
     for first in chunks:
 

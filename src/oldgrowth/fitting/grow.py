@@ -111,7 +111,7 @@ class _Way(Enum):
 
 @dataclass
 class _Running:
-    """A task that was handed out, and how the further parts of its result are made if there are several."""
+    """A task that was handed out, and the source of the further parts of its result, if there are several."""
 
     task: Task
     future: Future[Grown]
@@ -122,7 +122,7 @@ class _Running:
 
 @dataclass(frozen=True)
 class _Growing:
-    """Hands out tasks and stores what comes back, within the memory that there is."""
+    """Hands out tasks and stores their results, within the available memory."""
 
     engine: Engine
     rules: GrowthRules
@@ -265,7 +265,7 @@ class _Growing:
 
 
 def site_of(store: Buckets, context: FitContext, memory: GrowingRoom) -> Site:
-    """What tasks find in this process."""
+    """The resources that tasks use in this process."""
     leaf_memory = LeafMemory(memory.most_keys, lambda: context.workspace.get().unnamed())
     return Site(store, leaf_memory, context.engine.stop)
 

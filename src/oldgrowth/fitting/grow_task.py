@@ -19,7 +19,7 @@ from .tasks import Grown, GrowthRules, Task
 
 @dataclass(frozen=True)
 class Site:
-    """What is at hand where a task runs: its bucket's rows, room for notes, and whether to stop."""
+    """The resources where a task runs: the store of its bucket, memory for notes, and whether to stop."""
 
     store: Buckets
     leaf_memory: LeafMemory
@@ -27,7 +27,7 @@ class Site:
 
 
 def grow_task(task: Task, rules: GrowthRules, site: Site, bucket: _core.Bucket | None = None) -> Grown:
-    """The trees of a task with all their votes; from its bucket, if that is loaded already."""
+    """Grow the trees of a task, with all their votes; on `bucket`, if it is already loaded."""
     _, grown = grow_in_parts(task, replace(rules, vote_bytes=2**62), site, bucket)
     return grown
 
@@ -35,8 +35,8 @@ def grow_task(task: Task, rules: GrowthRules, site: Site, bucket: _core.Bucket |
 def grow_in_parts(
     task: Task, rules: GrowthRules, site: Site, bucket: _core.Bucket | None = None
 ) -> Iterator[Grown]:
-    """First an empty result, when the trees are grown; then votes, at most `rules.vote_bytes` at a time, each
-    part when it is asked for; with the last votes the trees."""
+    """Grow the trees of a task. First an empty result, when the trees are grown; then votes, at most
+    `rules.vote_bytes` at a time, each part when it is requested; the trees come with the last votes."""
     if task.leaf:
         yield from _grow_leaf(task, rules, site)
         return
@@ -113,7 +113,7 @@ def _votes(
     drawn: list[npt.NDArray[np.uint8]],
     plan: Plan,
 ) -> Iterator[Votes]:
-    """What trees say of the rows of their bucket that they did not see."""
+    """The votes of trees on the rows of their bucket that they did not see."""
     targets = bucket.targets(plan.target_scale)
     for part in vote_ranges(bucket.rows, plan):
         votes = Votes.none(numbers[part], targets[part], plan)

@@ -1,7 +1,7 @@
 """What the first pass learns of consecutive rows, as a value that can be pickled.
 
-What was learned of rows and of those that follow merges into what is learned of both at once: how rows are
-cut into partitions does not show in the result.
+The values of two consecutive parts merge into the value of both, so that the result does not depend on how
+rows are cut into partitions.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Learned:
         self._row_bytes = 4 * rows.n_features, 8 + 8 * rows.weighted  # that checksums see
 
     def add(self, chunk: Chunk, end: Place, plan: Plan, n_tops: int, of: int | None, engine: Engine) -> None:
-        """Learn from a chunk, behind which is `end`. It may have rows of the samples of `n_tops` top trees,
-        drawn from `of` rows in all, if their number is known."""
+        """Learn from a chunk that ends at `end`. It may contain rows of the samples of `n_tops` top trees,
+        drawn from `of` rows in total, if their number is known."""
         edges = np.linspace(0, self.n_features, plan.n_jobs + 1).astype(int).tolist()
         work = [engine.submit(self.profile.add, chunk.x, a, b) for a, b in pairwise(edges) if a < b]
         self.ids.add(chunk.x)
@@ -73,7 +73,7 @@ class Learned:
         self.end = following.end.behind(self.end, following.start, self._row_bytes)
 
     def finish(self, rows: TrainingRows) -> Sampled:
-        """All of these rows were learned from: number their classes, and warn of what is odd."""
+        """Number the classes, once all rows were learned from, and warn of features that look like an id."""
         if self.summary.n_rows == 0:
             raise DataError("There is no row to train on: all weights are zero.")
         self.ids.finish()

@@ -53,7 +53,7 @@ from .top_trees import TopTree, grow_top_trees
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a fit leaves behind."""
+    """The result of a fit."""
 
     forest: Forest
     report: FitReport
@@ -69,7 +69,7 @@ def fit_forest(
     use_oob: Callable[[Iterator[OobRows]], Any],
     keep_checkpoint: bool = False,
 ) -> Fitted:
-    """All stages. What is in the checkpoint directory goes when all is done, unless `keep_checkpoint`."""
+    """Run all stages. Files in the checkpoint directory are removed at the end, unless `keep_checkpoint`."""
     first_pass = FirstPass.planned(planner, rows, limits)  # what is not possible is refused before any work
     with live(limits, first_pass.plan.n_jobs, observers, keep_checkpoint) as context:
         planner = _begin(context, planner, rows, first_pass.model)
@@ -86,7 +86,8 @@ def fit_forest(
 
 @dataclass(frozen=True)
 class FirstPass:
-    """What is decided before the first pass: the plan as far as it can be, and what it takes at most."""
+    """What is decided before the first pass: a preliminary plan, and the most memory and disk that it can
+    take."""
 
     plan: Plan
     model: MemoryModel
@@ -145,7 +146,7 @@ def live(limits: Limits, n_jobs: int, observers: Observers, keep_checkpoint: boo
 
 
 def _begin(context: FitContext, planner: Planner, rows: TrainingRows, model: MemoryModel) -> Planner:
-    """Start again or resume; with the seed that the fit began with."""
+    """Start anew or resume, with the seed that the fit began with."""
     workspace, recorder, checkpoint = context.workspace, context.recorder, context.checkpoint
     begun = checkpoint.begin(
         planner.identity() | {"data": rows.fingerprint() if workspace.persistent else {}}
@@ -170,7 +171,7 @@ def _sample(context: FitContext, planner: Planner, rows: TrainingRows, first_pas
 
 
 def _prepare(context: FitContext, planner: Planner, sampled: Sampled, limits: Limits) -> Prepared:
-    """Plan the other stages, now that all rows were seen."""
+    """Plan the remaining stages, after the first pass."""
     summary, recorder = sampled.summary, context.recorder
     plan = replace(planner.plan(summary, sampled.rows.classes), levels=sampled.rows.levels)
     widths = Widths.of(sampled.codec.widths, codec=sampled.codec.bytes)

@@ -1,4 +1,4 @@
-"""Between stages 3 and 4: a bucket that came out too large is split again, by a top tree of its own."""
+"""Between stages 3 and 4: a bucket that is too large is split again, by a top tree of its own."""
 
 from __future__ import annotations
 
@@ -30,21 +30,22 @@ class Large:
 
 
 class Splitter(Protocol):
-    """Splits buckets of a store, here or elsewhere."""
+    """Splits the buckets of a store, in this process or on workers."""
 
     def sizes(self, top: int) -> npt.NDArray[np.int64]:
         """The number of rows in each bucket."""
 
     def trees(self, top: int, large: list[Large]) -> list[TopTree]:
-        """For each of these buckets, the tree that splits it; a single leaf if nothing does."""
+        """For each of these buckets, the tree that splits it: a single leaf if it cannot be split."""
 
     def split(self, top: int, trees: list[tuple[int, TopTree]]) -> None:
-        """Make several buckets of each of these, from the first on. Later buckets move up with each."""
+        """Replace each of these buckets by several, in ascending order. The numbers of later buckets grow
+        accordingly."""
 
 
 @dataclass(frozen=True)
 class StoreSplitter:
-    """Splits buckets of a store of this process; `at_once` samples of buckets are in memory at a time."""
+    """Splits the buckets of a store in this process; `at_once` samples of buckets are in memory at a time."""
 
     store: BucketStore
     plan: Plan
@@ -69,7 +70,8 @@ class StoreSplitter:
 
 
 def split_large_buckets(splitter: Splitter, top: int, tree: TopTree, plan: Plan) -> tuple[TopTree, int]:
-    """A top tree with its large buckets split, as far as rows can be told apart, and how many were."""
+    """Split the large buckets of a top tree, as far as their rows differ. Returns the tree and the number of
+    buckets that were split."""
     n_split = 0
     candidates = list(range(tree.n_buckets))
     for step in range(1, 256):

@@ -1,7 +1,7 @@
-"""Rounds of the disk store: some top trees at a time have their buckets on disk.
+"""Rounds of the disk store: the buckets of some top trees at a time are on disk.
 
-A round distributes all rows for its top trees, splits what came out too large and is then grown. What is done
-of it is remembered after each group of rows and after splitting.
+A round distributes all rows for its top trees, splits buckets that are too large, and is then grown. Its
+progress is saved after each group of rows and after splitting.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Round:
     n_split: int
 
     def unfinished(self, trees: GrownTrees, trees_of_tops: list[int]) -> dict[int, TopTree]:
-        """The top trees that have a bottom tree to grow yet."""
+        """The top trees with bottom trees that remain to be grown."""
         return {i: top for i, top in self.tops.items() if not _finished(i, top, trees, trees_of_tops)}
 
 
 def with_saved_rounds(execution: ExecutionPlan, checkpoint: Checkpoint) -> ExecutionPlan:
-    """With the rounds that an interrupted fit began with: the disk may have more or less room by now."""
+    """Keep the rounds that an interrupted fit began with, even if the free disk space has changed."""
     if not execution.on_disk:
         return execution
     if (found := checkpoint.saved("rounds")) is not None:
@@ -56,7 +56,7 @@ def with_saved_rounds(execution: ExecutionPlan, checkpoint: Checkpoint) -> Execu
 
 
 def saved_store(checkpoint: Checkpoint) -> str | None:
-    """The store that an interrupted fit began with: memory may have more or less room by now."""
+    """The store that an interrupted fit began with, even if the free memory has changed."""
     if (found := checkpoint.saved("rounds")) is None:
         return None
     with checkpoint.validating("rounds"):
@@ -67,7 +67,7 @@ def saved_store(checkpoint: Checkpoint) -> str | None:
 
 
 def open_store(context: FitContext, prepared: Prepared, n_buckets: dict[int, int]) -> BucketStore:
-    """Where the rows of so many buckets of these top trees go."""
+    """A store for the rows of these top trees, with this number of buckets each."""
     execution = prepared.execution
     given = Opening(prepared.sampled, n_buckets, prepared.plan, context.workspace.get, execution.group_rows)
     return STORES[execution.store](given)
@@ -80,7 +80,7 @@ def distribute_round(
     progress: StageProgress,
     trees: GrownTrees,
 ) -> Round:
-    """Bring the rows of these top trees into buckets, or resume from what was done of it."""
+    """Bring the rows of these top trees into buckets, or resume from the saved progress."""
     checkpoint, sampled = context.checkpoint, prepared.sampled
     name = f"round-{min(tops):05d}"
     if (found := checkpoint.saved(f"{name}-split")) is not None:
@@ -116,7 +116,7 @@ def distribute_round(
 def _resumed(
     store: BucketStore, checkpoint: Checkpoint, name: str, numbers: list[int], prepared: Prepared
 ) -> tuple[Reached, bool]:
-    """Where a distribution goes on, and whether it is complete."""
+    """Where to resume a distribution, and whether it is already complete."""
     if (found := checkpoint.saved(name)) is not None:
         with checkpoint.validating(name):
             start, sizes, complete = _saved_progress(found[1], prepared)
@@ -129,7 +129,7 @@ def _resumed(
 
 
 def _split(tops: dict[int, TopTree], store: BucketStore, prepared: Prepared, engine: Engine) -> Round:
-    """Make the buckets ready, and split those that came out too large."""
+    """Make the buckets ready, and split those that are too large."""
     plan, at_once = prepared.plan, prepared.execution.tops_at_once
     for task in [engine.submit(store.seal, i) for i in tops]:
         task.result()
@@ -160,10 +160,11 @@ def _reopened(
     prepared: Prepared,
     trees: GrownTrees,
 ) -> Round | None:
-    """A round that another process distributed and split; top trees that are grown have no files left.
+    """A round that another process distributed and split. Files of top trees that are completely grown are
+    gone.
 
-    `before` are the top trees as they were before buckets were split. None if there are trees to grow yet and
-    their rows are lost.
+    `before` are the top trees before buckets were split. None if trees remain to be grown and their rows are
+    lost.
     """
     sampled = prepared.sampled
     arrays, values = found
@@ -195,7 +196,7 @@ def _reopened(
 def _checked_split(
     before: TopTree, arrays: dict[str, npt.NDArray[Any]], summary: DataSummary, levels: tuple[int, ...]
 ) -> TopTree:
-    """A top tree after its large buckets were split, if that is possible; else a ValueError."""
+    """A top tree after its large buckets were split. ValueError if it is inconsistent."""
     top = checked_top_tree(arrays, summary.n_features, levels)
     owners, rows = arrays["owners"], arrays["sizes"]
     if not owners.dtype == rows.dtype == np.int64 or not len(owners) == len(rows) == top.n_buckets:
@@ -212,7 +213,8 @@ def _checked_split(
 
 
 def _saved_progress(values: dict[str, Any], prepared: Prepared) -> tuple[Reached, dict[int, int], bool]:
-    """The place that a distribution came to, with the rows of each class and the size of each file."""
+    """The saved place of a distribution with the rows of each class, the size of each file, and whether it is
+    complete."""
     sampled, plan = prepared.sampled, prepared.plan
     place, classes, complete = Place(**values["place"]), values["classes"], bool(values["complete"])
     sizes = {int(top): size for top, size in values["sizes"].items()}

@@ -1,6 +1,7 @@
-"""Stage 1, one pass over all rows: count, learn how few bytes hold each feature, keep the top samples.
+"""Stage 1, one pass over all rows: count them, find the narrowest encoding of each feature, draw the top
+samples.
 
-A partition of a dataset is learned from by itself, anywhere; here the whole is one partition.
+Partitions of a dataset can be learned from separately, in any process; here the whole is one partition.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def sample(
     candidate_bytes: int = 2**62,
     check: CheckSoFar | None = None,
 ) -> Sampled:
-    """`plan` knows no more than what can be known before; its top sample is the largest there may be.
+    """The first pass. `plan` is preliminary, with the largest possible top sample.
 
     Candidates beyond `candidate_bytes` go to the workspace. `check` is called from time to time with what is
     known so far.
@@ -48,7 +49,7 @@ def sample(
     workspace, checkpoint = context.workspace, context.checkpoint
     candidates = None if rows.random_access else CandidateRows(rows.n_features, workspace, candidate_bytes)
     learned = Learned(rows, Place(), candidates)
-    complete = _resumed(learned, rows, checkpoint)
+    complete = resumed(learned, rows, checkpoint, _STATE, rows.n_rows)
     progress.skip(learned.end.row)
     saved_at = time.monotonic()
     if not complete:
@@ -59,21 +60,30 @@ def sample(
                 _call(check, learned)
             progress.advance(chunk.rows)
             if checkpoint.active and time.monotonic() - saved_at > _SAVE_EVERY_SECONDS:
-                _save(learned, checkpoint, complete=False)
+                remember(learned, checkpoint, _STATE, complete=False)
                 saved_at = time.monotonic()
-        _save(learned, checkpoint, complete=True)
+        remember(learned, checkpoint, _STATE)
     return learned.finish(rows)
 
 
 def learn(
-    rows: StreamedRows, plan: Plan, start: Place, of: int | None, candidates: CandidateRows | None = None
+    rows: StreamedRows,
+    plan: Plan,
+    start: Place,
+    of: int | None,
+    candidates: CandidateRows | None = None,
+    progress: StageProgress | None = None,
 ) -> Learned:
-    """What the first pass learns of the rows of a partition, which begins at `start`; there are `of` rows in
-    all partitions that have a weight, if that is known. It needs nothing else of the process it runs in."""
+    """What the first pass learns of the rows of a partition that begins at `start`.
+
+    `of` is the number of rows with a weight in all partitions, if it is known. Needs nothing else of its
+    process.
+    """
     learned = Learned(rows, start, candidates or CandidateRows(rows.n_features))
     with workers(plan.n_jobs) as engine:
-        for _ in _learning(learned, rows, plan, of, engine):
-            pass
+        for chunk in _learning(learned, rows, plan, of, engine):
+            if progress is not None:
+                progress.advance(chunk.rows)
     return learned
 
 
@@ -96,18 +106,19 @@ def _call(check: CheckSoFar, learned: Learned) -> None:
         check(summary.n_rows, summary.n_classes, learned.profile, summary.weighted)
 
 
-def _save(learned: Learned, checkpoint: Checkpoint, complete: bool) -> None:
+def remember(learned: Learned, checkpoint: Checkpoint, name: str, complete: bool = True) -> None:
+    """Save what was learned, so that `resumed` takes it up."""
     if checkpoint.active:
         arrays, values = state_of(learned)
-        checkpoint.save(_STATE, arrays, values | {"complete": complete})
+        checkpoint.save(name, arrays, values | {"complete": complete})
 
 
-def _resumed(learned: Learned, rows: TrainingRows, checkpoint: Checkpoint) -> bool:
-    """Take up what was saved; whether that is all of the pass."""
-    saved = checkpoint.saved(_STATE)
+def resumed(learned: Learned, rows: TrainingRows, checkpoint: Checkpoint, name: str, of: int | None) -> bool:
+    """Restore the saved state; returns whether the pass was complete. There are `of` rows, if known."""
+    saved = checkpoint.saved(name)
     if saved is not None:
-        with checkpoint.validating(_STATE):
-            if restore(learned, rows, *saved):
+        with checkpoint.validating(name):
+            if restore(learned, rows, *saved, of):
                 return bool(saved[1]["complete"])
     if learned.candidates is not None and checkpoint.active:  # rows of no memory, or not all of one
         learned.candidates.clear()

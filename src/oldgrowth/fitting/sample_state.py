@@ -1,11 +1,12 @@
-"""What an interrupted first pass remembers. It is checked before it is believed.
+"""The saved state of an interrupted first pass.
 
-Its checksum may be right and its contents wrong.
+It is checked before use: its checksum may be right and its contents wrong.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ _LABEL_BYTES = 2**24
 
 
 def state_of(learned: Learned) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
-    """Arrays and values from which `restore` makes the same."""
+    """The arrays and values from which `restore` rebuilds the state."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     if learned.candidates is not None:
         arrays = {f"kept_{name}": array for name, array in learned.candidates.state().items()}
@@ -38,11 +39,16 @@ def state_of(learned: Learned) -> tuple[dict[str, npt.NDArray[Any]], dict[str, A
 
 
 def restore(
-    learned: Learned, rows: TrainingRows, arrays: dict[str, npt.NDArray[Any]], values: dict[str, Any]
+    learned: Learned,
+    rows: TrainingRows,
+    arrays: dict[str, npt.NDArray[Any]],
+    values: dict[str, Any],
+    of: int | None,
 ) -> bool:
-    """Take up what was remembered; False if rows that were kept are lost: then the pass is made again."""
+    """Rebuild the saved state of the rows from `learned.start` on, `of` rows if known. False if candidate
+    rows are lost; then the pass starts again."""
     place, classes = Place(**values["place"]), len(values["labels"].get("labels", []))
-    check_state(values, place, rows)
+    check_state(values, replace(place, row=place.row - learned.start.row), rows, of)
     if learned.candidates is not None:
         parts = {k.removeprefix("kept_"): v for k, v in arrays.items() if k.startswith("kept_")}
         if not learned.candidates.restore(parts, classes, place.row):
@@ -59,9 +65,9 @@ def restore(
     return True
 
 
-def check_state(values: dict[str, Any], place: Place, rows: TrainingRows) -> None:
-    """Refuse what cannot have been found in these rows up to this place."""
-    _check_place(place, bool(values["complete"]), rows)
+def check_state(values: dict[str, Any], place: Place, rows: TrainingRows, of: int | None) -> None:
+    """Refuse a state that these rows, up to this place, cannot have produced."""
+    _check_place(place, bool(values["complete"]), of)
     if len(values["features"]) != rows.n_features:
         raise ValueError("another number of features")
     for entry in values["trail"]:
@@ -81,12 +87,10 @@ def check_state(values: dict[str, Any], place: Place, rows: TrainingRows) -> Non
             raise ValueError("no range of targets")
 
 
-def _check_place(place: Place, complete: bool, rows: TrainingRows) -> None:
+def _check_place(place: Place, complete: bool, of: int | None) -> None:
     if not _whole(*vars(place).values()) or place.row > place.source_row:
         raise ValueError("no place of the pass")
-    if (rows.n_rows is not None and place.row > rows.n_rows) or (
-        complete and rows.n_rows not in (None, place.row)
-    ):
+    if (of is not None and place.row > of) or (complete and of not in (None, place.row)):
         raise ValueError("another number of rows")
 
 

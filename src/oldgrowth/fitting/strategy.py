@@ -1,6 +1,6 @@
-"""How rows come to the trees: through the buckets of top trees, or as a subset for each tree.
+"""How trees get their rows: through the buckets of top trees, or as a subset for each tree.
 
-The stages ask the strategy of a fit for what differs between the two.
+The stages ask the strategy of a fit for whatever differs between the two.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The baseline's buckets: each tree has one, of the rows of its own sample. Nothing is distributed."""
+"""The buckets of the subsets baseline: each tree has one bucket, with the rows of its own sample."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .top_trees import SampleRows, TopTree
 
 
 class SubsetStore:
-    """As much of a store as growing needs."""
+    """The part of a store's interface that growing needs."""
 
     def __init__(self, sampled: Sampled, plan: Plan) -> None:
         self._sampled = sampled
@@ -58,7 +58,7 @@ def subset_round(prepared: Prepared, tops: list[TopTree]) -> Round:
 
 
 def add_rows_outside(votes: OobInMemory, prepared: Prepared, forest: Forest, progress: StageProgress) -> None:
-    """Add the rows outside each tree's subset: they are in no bucket, so growing did not meet them."""
+    """Add the votes on rows outside of each tree's subset, which are in no bucket."""
     sampled, plan = prepared.sampled, prepared.plan
     samples = [sampled.top_sample(plan, tree) for tree in range(forest.n_trees)]
     reading = Pass(sampled.rows, Place(), sampled.trail)
@@ -81,7 +81,7 @@ def _add_outside(
     plan: Plan,
     forest: Forest,
 ) -> None:
-    """Some rows, from number `first` on: those that are outside the subset of each tree."""
+    """Add votes on some rows, from number `first` on, that are outside of the subset of each tree."""
     leaves = np.empty((len(x), forest.n_trees), dtype=np.int64)
     with forest.unchanged():  # `apply` checks the trees that are then read
         forest.apply(x, True, False, leaves)

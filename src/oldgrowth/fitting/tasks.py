@@ -1,4 +1,4 @@
-"""Tasks of growing, and what comes back of them: plain values, which can be sent elsewhere."""
+"""Tasks of growth, and their results: plain values that can be sent to other processes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class GrowthRules:
 
     @property
     def bootstrapped_votes(self) -> bool:
-        """Whether trees have to tell which rows they drew: the others are out of bag."""
+        """Whether trees must return which rows they drew: the others are out of bag."""
         return self.plan.oob and self.plan.bootstrap
 
 
@@ -61,7 +61,7 @@ class Grown:
 
 @dataclass(frozen=True)
 class TopTasks:
-    """The tasks of one top tree. They are made when their turn comes: there may be millions."""
+    """The tasks of one top tree. They are generated on demand: there may be millions."""
 
     top: int
     depths: npt.NDArray[np.uint32]
@@ -72,7 +72,7 @@ class TopTasks:
 
     @staticmethod
     def of(store: Buckets, top: int, tree: TopTree, trees_of_tops: list[int], trees: GrownTrees) -> TopTasks:
-        """Of the buckets whose rows are in the store."""
+        """The tasks on the buckets whose rows are in the store."""
         left = ~trees.grown(top, tree.n_buckets, trees_of_tops[top])
         left &= (store.sizes(top) > 0)[:, None]
         first = sum(trees_of_tops[:top])
@@ -80,7 +80,7 @@ class TopTasks:
 
     @property
     def trees_left(self) -> int:
-        """Bottom trees that are to be grown."""
+        """Number of bottom trees that remain to be grown."""
         return int(self.left.sum())
 
     @property
@@ -88,7 +88,7 @@ class TopTasks:
         return int(((~self.left).sum(axis=1) * self.sizes).sum())
 
     def tasks(self, store: Buckets, all_trees: bool = False) -> Iterator[Task]:
-        """The largest bucket first; of the trees that are left, or of all."""
+        """Tasks for the remaining trees, or for all of them; the largest bucket first."""
         for bucket in np.argsort(-self.sizes, kind="stable").tolist():
             trees = range(self.n_trees) if all_trees else np.flatnonzero(self.left[bucket]).tolist()
             if trees:

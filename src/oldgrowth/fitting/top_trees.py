@@ -63,7 +63,7 @@ class TopTree:
 def checked_top_tree(
     arrays: dict[str, npt.NDArray[Any]], n_features: int, levels: tuple[int, ...]
 ) -> TopTree:
-    """A top tree that another process wrote, if nothing in it leads outside of it; else a ValueError."""
+    """A top tree that another process wrote. ValueError if an index in it is out of range."""
     tree = TopTree(arrays["nodes"], arrays["bucket_depths"], arrays["importances"], arrays["sets"])
     types = [array.dtype for array in vars(tree).values()]
     if types != [np.dtype(np.uint64), np.dtype(np.uint32), np.dtype(np.float64), np.dtype(np.uint16)]:
@@ -77,7 +77,7 @@ def checked_top_tree(
 
 
 def only_bucket(n_features: int) -> TopTree:
-    """The top tree of data that fit one bucket: a single leaf."""
+    """The top tree of data that fits into one bucket: a single leaf."""
     no_sets = np.empty(0, dtype=np.uint16)
     return TopTree(bucket_leaves([0]), np.zeros(1, dtype=np.uint32), np.zeros(n_features), no_sets)
 
@@ -98,7 +98,7 @@ def grow_top_trees(
     tops: list[TopTree] = []
     for first in range(0, n_tops, at_once):
         numbers = range(first, min(first + at_once, n_tops))
-        saved = [_saved(checkpoint, top, sampled.summary.n_features, plan.levels) for top in numbers]
+        saved = [saved_top_tree(checkpoint, top, sampled.summary.n_features, plan.levels) for top in numbers]
         tasks = [
             None if found else engine.submit(grow_top_tree, sampled, plan, top, engine.stop)
             for top, found in zip(numbers, saved, strict=True)
@@ -106,13 +106,19 @@ def grow_top_trees(
         for top, found, task in zip(numbers, saved, tasks, strict=True):
             tree = found or task.result()  # type: ignore[union-attr]
             if found is None:
-                checkpoint.save(f"top-{top:05d}", vars(tree), {})
+                save_top_tree(checkpoint, top, tree)
             tops.append(tree)
             (progress.advance if found is None else progress.skip)(plan.top_sample)
     return tops
 
 
-def _saved(checkpoint: Checkpoint, top: int, n_features: int, levels: tuple[int, ...]) -> TopTree | None:
+def save_top_tree(checkpoint: Checkpoint, top: int, tree: TopTree) -> None:
+    checkpoint.save(f"top-{top:05d}", vars(tree), {})
+
+
+def saved_top_tree(
+    checkpoint: Checkpoint, top: int, n_features: int, levels: tuple[int, ...]
+) -> TopTree | None:
     name = f"top-{top:05d}"
     if (found := checkpoint.saved(name)) is None:
         return None
@@ -128,9 +134,11 @@ def grow_top_tree(sampled: Sampled, plan: Plan, top: int, stop: _core.Stop) -> T
 
 @dataclass(frozen=True)
 class _Parts:
-    """A top tree on a large sample: the first levels from as many of its rows as 16-bit codes can tell apart,
-    the rest from all of it, part by part. The first levels need no more rows, and parts of this size are
-    grown fastest and take little memory."""
+    """A top tree on a large sample. Its first levels are grown on as many rows as 16-bit codes can
+    distinguish, the rest on all rows, part by part.
+
+    The first levels need no more rows, and parts of this size are grown fastest and take little memory.
+    """
 
     sample: SampleRows
     n_rows: int  # that the sample was drawn from
@@ -212,8 +220,8 @@ class SampleRows:
 
 @dataclass(frozen=True)
 class Root:
-    """Where a tree begins: its number, how deep, and its place within a larger one. Trees at the same place
-    are dealt features in turn."""
+    """Where a tree begins: its number, its depth, and its place within a larger tree. Trees at the same place
+    consider features in turn."""
 
     number: int
     depth: int = 0

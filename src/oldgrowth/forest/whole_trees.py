@@ -69,11 +69,25 @@ def whole_trees(forest: Forest, hard: bool = False) -> Iterator[WholeTree]:
         for top, trees in enumerate(forest.trees_of_top.tolist()):
             plan = _Plan.of(forest, top)
             for tree in range(trees):
-                joined = _join(forest, plan, tree, hard)
-                if not joined.sound:  # the mapped nodes changed after they were checked
-                    raise forest.damage("nodes", "a tree has other nodes than when it was checked")
+                joined = _sound(forest, plan, tree, hard)
                 confirm()
                 yield joined
+
+
+def tree_of(estimator: Any, number: int) -> WholeTree:
+    """One of the trees of `trees_of`."""
+    forest, hard = estimator.forest_, hard_votes(estimator)
+    first = np.cumsum(forest.trees_of_top) - forest.trees_of_top
+    top = int(np.searchsorted(first, np.uint64(number), side="right")) - 1
+    with forest.checked():
+        return _sound(forest, _Plan.of(forest, top), number - int(first[top]), hard)
+
+
+def _sound(forest: Forest, plan: _Plan, tree: int, hard: bool) -> WholeTree:
+    joined = _join(forest, plan, tree, hard)
+    if not joined.sound:  # the mapped nodes changed after they were checked
+        raise forest.damage("nodes", "a tree has other nodes than when it was checked")
+    return joined
 
 
 def whole_sizes(forest: Forest) -> Ints:

@@ -1,7 +1,7 @@
-"""What a fit takes on disk at its most, and how many top trees a limit allows for at a time.
+"""The most disk space that a fit takes, and how many top trees a limit allows at a time.
 
-On disk are the sampled rows of a stream, the buckets of the top trees of a round, the votes out of bag, the
-log of grown trees, and in the end, when no bucket is left, the forest beside that log.
+On disk are the sampled rows of a stream, the buckets of the top trees of a round, out-of-bag votes and the
+log of grown trees; at the end, when no bucket is left, the forest beside that log.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _tree_bytes(plan: Plan, rows: int, buckets: int) -> int:
 
 
 def _written(plan: Plan, n_rows: int) -> float:
-    """How often a row is written for a top tree: again, if its bucket came out too large and was split."""
+    """How often a row is written for a top tree: twice if its bucket is too large and is split."""
     if not plan.needs_top_trees(n_rows):
         return 1.0
     sampled = plan.top_sample * plan.bucket_size / n_rows  # rows of a bucket that are in the sample
@@ -127,7 +127,7 @@ def _written(plan: Plan, n_rows: int) -> float:
 
 
 def _sampled_bytes(plan: Plan, sizes: Sizes) -> int:
-    """Rows of top samples, kept of a source that cannot be asked for them again."""
+    """Bytes of the rows of the top samples, kept if the source cannot be asked for single rows later."""
     if sizes.in_arrays or not plan.needs_samples(sizes.n_rows):
         return 0
     return min(sizes.n_rows, sizes.n_tops * plan.top_sample) * (sizes.record + _SAMPLED_ROW_BYTES)

@@ -1,6 +1,6 @@
-"""By what means a plan is carried out: which store, how much at a time, in how many rounds.
+"""How a plan is carried out: which store, how much at a time, in how many rounds.
 
-All of this follows from the limits on memory and disk. None of it shows in the forest.
+All of this follows from the limits on memory and disk, and none of it affects the forest.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ExecutionPlan:
 
 @dataclass(frozen=True)
 class GrowingRoom:
-    """What buckets, and the trees and votes that workers return, may take while trees are grown."""
+    """The memory for buckets, and for the trees and votes that workers return, during growth."""
 
     model: MemoryModel
     room: int
@@ -107,7 +107,7 @@ class GrowingRoom:
 
 
 class LimitCheck:
-    """Refuses a limit as soon as it is certain that it will not do, whatever the rest of the data is like."""
+    """Refuses a limit as soon as it is certainly too low, whatever the remaining rows contain."""
 
     def __init__(self, planner: Planner, rows: TrainingRows, limits: Limits, first_pass: int = 0) -> None:
         self._planner, self._rows, self._limits = planner, rows, limits
@@ -115,7 +115,7 @@ class LimitCheck:
         self._reading = rows.reading_bytes
 
     def check_so_far(self, n_rows: int, n_classes: int, profile: _core.Profile, weighted: bool) -> None:
-        """As `check`, for a first pass that has come so far."""
+        """Like `check`, during the first pass."""
         widths = Widths.of(profile.widths(), profile.bytes, profile.codec_bytes)
         if not self._rows.random_access:  # reading may take more than the source could tell
             grown = resident_memory() - self._limits.resident
@@ -179,7 +179,7 @@ class LimitCheck:
 
 
 def least_limit(model: MemoryModel) -> int:
-    """The lowest limit that would do, in the store that is asked for or the one that takes less."""
+    """The lowest sufficient limit, in the requested store or, given a choice, the one that takes less."""
     store = _asked_for(model)
     if store == "memory":
         return model.in_memory()
@@ -189,7 +189,7 @@ def least_limit(model: MemoryModel) -> int:
 
 
 def chunk_rows_for(model: MemoryModel) -> int:
-    """Rows read at a time: as many as were asked for, or fewer if memory is short."""
+    """Rows read at a time: the requested number, or fewer if memory is short."""
     plan = model.plan
     share = max(0, model.room(model.limits.resident)) // FIRST_PASS_SHARE
     return max(
@@ -198,17 +198,15 @@ def chunk_rows_for(model: MemoryModel) -> int:
 
 
 def choose_execution(model: MemoryModel, peak: int) -> tuple[ExecutionPlan, MemoryModel]:
-    """After the first pass, in which the process had this peak; and the model of what was chosen.
-
-    Refuses limits that will not do.
-    """
+    """Choose how the fit is carried out, after a first pass with this peak memory; returns the memory model
+    of the choice, too. Refuses limits that are too low."""
     model.refuse_below(least_limit(model))
     store, why, model = _store(model)
     return _within_limits(store, why, model, peak), model
 
 
 def execution_of_part(model: MemoryModel, n_rows: int, tops: int) -> ExecutionPlan:
-    """How `n_rows` of the rows are distributed for these top trees, on the disk of a worker."""
+    """How a worker distributes `n_rows` of the rows for these top trees, on its disk."""
     part = replace(model, sizes=replace(model.sizes, n_rows=n_rows))
     return _on_disk("disk", "on a cluster", part, 0, tops)
 
@@ -246,8 +244,8 @@ def _on_disk(store: str, why: str, model: MemoryModel, peak: int, tops_per_round
 
 
 def with_rounds(execution: ExecutionPlan, model: MemoryModel, most_buckets: int) -> ExecutionPlan:
-    """With as many top trees in a round as memory holds the places of their blocks for, if none has more
-    buckets than this."""
+    """Lower the number of top trees in a round so that the index of their blocks fits in memory, if each has
+    at most `most_buckets` buckets."""
     if not execution.on_disk:
         return execution
     groups = -(-model.sizes.n_rows // execution.group_rows)
@@ -258,12 +256,12 @@ def with_rounds(execution: ExecutionPlan, model: MemoryModel, most_buckets: int)
 
 def refuse_large_bucket(model: MemoryModel, rows: int, in_memory: bool) -> None:
     """Refuse a bucket that cannot be split, if its `rows` rows do not fit in memory."""
-    way = f"{rows:,} rows have to be in memory at once: by the rules for splits they cannot be parted."
+    way = f"{rows:,} rows must be in memory at once: the rules for splits keep them together."
     model.refuse_below(model.in_memory(bucket_rows=rows) if in_memory else model.least(rows), way)
 
 
 def refuse_at_start(planner: Planner, rows: TrainingRows, limits: Limits) -> None:
-    """Refuse, before the first pass, memory and disk that will not do whatever the rows are like."""
+    """Before the first pass, refuse memory and disk limits that are too low for any rows."""
     if limits.store == "memory" and limits.checkpoint_dir is not None:
         raise ParameterError("store", limits.store, "'auto' or 'disk' with a checkpoint_dir")
     if limits.store == "gather" and rows.image_bytes is None:
@@ -276,7 +274,8 @@ def refuse_at_start(planner: Planner, rows: TrainingRows, limits: Limits) -> Non
 
 
 def _refuse_disk_at_start(planner: Planner, rows: TrainingRows, limits: Limits, n_classes: int) -> None:
-    """Refuse a disk that is too small for the narrowest rows, and name what is enough for the widest."""
+    """Refuse a disk that is too small even for the narrowest rows, and name the space that the widest ones
+    need."""
 
     def model(widths: Widths, n_classes: int) -> MemoryModel:
         plan = planner.expected(DataSummary(n_rows, rows.n_features, n_classes, widths.record))
@@ -296,7 +295,7 @@ def _refuse_disk_at_start(planner: Planner, rows: TrainingRows, limits: Limits, 
 
 
 def _asked_for(model: MemoryModel) -> str:
-    """The store that it has to be, or "auto"."""
+    """The store that must be used, or "auto"."""
     if model.fixed_store is not None:
         return model.fixed_store[0]
     if model.limits.store != "auto":
@@ -305,7 +304,7 @@ def _asked_for(model: MemoryModel) -> str:
 
 
 def _store(model: MemoryModel) -> tuple[str, str, MemoryModel]:
-    """The store, why it is this one, and the model of a fit with it."""
+    """The store, the reason for it, and the memory model of a fit with it."""
     store, limits = _asked_for(model), model.limits
     if limits.store != "auto" and store == limits.store:
         return store, "as asked for", model.gathered() if store == "gather" else model
@@ -325,7 +324,7 @@ def _store(model: MemoryModel) -> tuple[str, str, MemoryModel]:
 
 
 def _gathering_pays(model: MemoryModel) -> bool:
-    """Whether the image is smaller than the buckets on disk, and all threads can work beside it in memory."""
+    """Whether the image is smaller than the buckets on disk and leaves memory for all threads."""
     sizes, plan = model.sizes, model.plan
     if not sizes.image or plan.subsets or sizes.image >= sizes.n_tops * sizes.n_rows * sizes.row:
         return False
@@ -337,7 +336,7 @@ def _gathering_pays(model: MemoryModel) -> bool:
 
 
 def expected_disk(model: MemoryModel) -> DiskEstimate:
-    """What a fit will take on disk, as far as is known."""
+    """The disk space that a fit will take, as far as it is known."""
     directory = nearest_existing(model.limits.directory)
     free = disk_space(directory).free
     store, _, model = _store(model)
@@ -352,13 +351,14 @@ def expected_disk(model: MemoryModel) -> DiskEstimate:
 
 
 def largest_model(plan: Plan, rows: TrainingRows, n_rows: int, limits: Limits) -> MemoryModel:
-    """The most that `n_rows` rows can need: distinct values everywhere, and weights."""
+    """The most memory that `n_rows` rows can need: all values distinct, and weights."""
     widths = Widths.widest(rows.n_features, n_rows)
     return memory_model_of(plan, Sizes.of(plan, rows, n_rows, widths, weighted=True), limits)
 
 
 def _tops_per_round(plan: Plan, sizes: Sizes, limits: Limits, named: DiskNeeds | None = None) -> int:
-    """Top trees that the disk has room for at a time; a refusal names other needs if they are given."""
+    """The number of top trees that the disk has room for at a time. An error states the needs in `named`, if
+    given."""
     directory = nearest_existing(limits.directory)
     free = disk_space(directory).free + bytes_used(limits.checkpoint_dir)
     spill_limit = int(_AUTO_SPILL_SHARE * free) if limits.spill_limit is None else limits.spill_limit

@@ -1,7 +1,7 @@
-"""What each stage of a fit takes, and the lowest limit under which it can be done.
+"""The memory that each stage of a fit takes, and the lowest limit under which it can be done.
 
 Each structure states its own bytes (`_core.bucket_bytes`, `votes.MEANS_COPIES`); here they are added up. How
-much is in memory at a time is chosen so that it stays within the limit (`execution.py`).
+much is in memory at a time is chosen in `execution.py`, so that it stays within the limit.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class MemoryModel:
         return _SLACK_BYTES + threads + int(_SLACK_SHARE * self.limits.memory)
 
     def room(self, resident: int) -> int:
-        """What may be planned with, when the process has so much already."""
+        """The memory that may be planned with, given what the process uses already."""
         return self.limits.memory - resident - self.slack
 
     # Rows that are read.
@@ -78,13 +78,13 @@ class MemoryModel:
 
     @property
     def profile(self) -> int:
-        """What the first pass learns of the values of each feature, and what is made of it."""
+        """What the first pass learns of the values of each feature, and the codec that is made of it."""
         wide = self.sizes.ranked * _core.Profile.bytes_of_feature(MOST_CODES)
         narrow = (self.sizes.n_features - self.sizes.ranked) * _core.Profile.bytes_of_feature(256)
         return narrow + max(wide, self.sizes.profile + self.sizes.codec)
 
     def sampling(self, chunk_rows: int) -> int:
-        """The first pass: chunks that are read ahead, made and looked at."""
+        """The first pass: chunks that are read ahead, created and processed."""
         return self.sizes.reading + self.profile + _CHUNKS_AHEAD * chunk_rows * self.chunk_row
 
     def learning_labels(self) -> int:
@@ -101,7 +101,8 @@ class MemoryModel:
         return chunk_rows * (ahead + routed)
 
     def group_row(self, tops: int) -> int:
-        """A row of the groups of which one is collected and one is written, with its place in the order."""
+        """A row in each of two groups, one of which is collected and one written, with its place in the
+        order."""
         return 2 * (self.sizes.row + 4 * tops) + 24
 
     def distributing(self, chunk_rows: int, group_rows: int, tops: int) -> int:
@@ -110,7 +111,7 @@ class MemoryModel:
 
     @property
     def write_buffers(self) -> int:
-        """What waits to be written: never more than all rows."""
+        """Groups that wait to be written: never more than all rows."""
         return min(WRITE_BUFFERS, 2 * self.sizes.n_rows * self.sizes.row)
 
     # Trees that are grown.
@@ -128,7 +129,7 @@ class MemoryModel:
 
     @property
     def _fields(self) -> int:
-        """A row taken apart: record, key, target, weight and number."""
+        """The fields of a row: record, key, target, weight and number."""
         numbered = self.sizes.oob or self.sizes.gathered
         return self.sizes.record + 16 + 8 * self.sizes.weighted + 8 * numbered
 
@@ -143,7 +144,7 @@ class MemoryModel:
         return replace(self, sizes=replace(self.sizes, row=row, gathered=True))
 
     def _block(self, rows: int) -> int:
-        """The blocks that rows are read in: raw and taken apart."""
+        """The blocks that rows are read in: their bytes and their fields."""
         return min(rows, block_rows(self.sizes.row)) * (self.sizes.row + self._fields)
 
     def mixed_leaves(self, rows: int) -> int:
@@ -174,7 +175,7 @@ class MemoryModel:
         return _TREE_OBJECT + 8 * self.sizes.n_features + 2 * _NODE_BYTES * leaves + 4 * mixed
 
     def of_leaf(self, rows: int, most_keys: int = FEWEST_KEYS) -> int:
-        """A bucket that is one leaf, whose rows stream by."""
+        """A bucket that is one leaf, whose rows are streamed."""
         counter = 3 * _core.CopyCounter.bytes(min(rows, most_keys)) // 2  # it grows
         votes = self._votes_at_work if self.sizes.oob else 0
         return counter + 2 * self._block(rows) + votes
@@ -283,7 +284,7 @@ class MemoryModel:
 
     @property
     def grown_in_memory(self) -> int:
-        """What is more and more while trees are grown: they, and the votes of rows out of bag."""
+        """What accumulates while trees are grown: the trees, and the out-of-bag votes."""
         return self.trees_in_memory + self.votes
 
     @property

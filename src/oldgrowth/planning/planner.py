@@ -181,6 +181,21 @@ def make_plan(
     )
 
 
+def _check_targets(criterion: str, summary: DataSummary) -> None:
+    if criterion != "poisson":
+        return
+    if summary.low < 0:
+        raise DataError(
+            f"y has negative values, down to {summary.low:g}, for which the Poisson deviance is not defined. "
+            "Choose criterion squared_error, or values from zero on."
+        )
+    if not summary.high > 0:
+        raise DataError(
+            "All values of y are zero, and the Poisson deviance needs a positive sum. Choose criterion "
+            "squared_error."
+        )
+
+
 def _check_weight(summary: DataSummary) -> None:
     if summary.weighted and not _SMALLEST_WEIGHT <= summary.weight <= _LARGEST_WEIGHT:
         raise DataError(
@@ -204,7 +219,7 @@ def _centre(low: float, high: float) -> tuple[float, float]:
 
 
 def _plain(value: Any) -> Any:
-    """A parameter as something that JSON holds and that compares."""
+    """A parameter as a value that JSON can hold and that can be compared."""
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, np.generic | np.ndarray):
@@ -218,9 +233,9 @@ def _plain(value: Any) -> Any:
 
 
 class Planner:
-    """Makes plans from an estimator's checked parameters as summary become known. The seed is drawn once.
+    """Makes plans from an estimator's checked parameters as more is learned of the data.
 
-    `identity` has the parameters with which another fit is another forest.
+    The seed is drawn once. `identity` has the parameters that determine the forest.
     """
 
     def __init__(
@@ -237,20 +252,20 @@ class Planner:
         self.classification = classification
 
     def with_seed(self, seed: int) -> Planner:
-        """The same with another seed."""
+        """The same planner with another seed."""
         other = copy(self)
         other.seed = seed
         return other
 
     def identity(self) -> dict[str, Any]:
-        """What makes another fit of the same data the same."""
+        """The parameters that must be equal in another fit of the same data for the same forest."""
         model = {name: _plain(value) for name, value in self._identity.items()}
         kind = f"{'extra' if self._random_thresholds else 'best'} thresholds"
         return {"version": __version__, "kind": kind, "seed": self.seed, "parameters": model}
 
     def expect(self, n_rows: int | None, n_features: int, n_classes: int) -> Plan:
-        """The plan before the first pass: it raises for parameters that are not possible, and its top
-        sample is the largest there may be."""
+        """The plan before the first pass, with the largest possible top sample. Raises for invalid
+        parameters."""
         n = UNKNOWN_ROWS if n_rows is None else n_rows
         wide, narrow = (
             self.expected(DataSummary(n, n_features, n_classes, width * n_features)) for width in (4, 1)
@@ -258,19 +273,20 @@ class Planner:
         return replace(wide, top_sample=max(wide.top_sample, narrow.top_sample))
 
     def expected(self, summary: DataSummary) -> Plan:
-        """The plan if no more than this is known."""
+        """The plan if nothing further were learned."""
         known = replace(summary, n_classes=max(2, summary.n_classes) if self.classification else 0)
         return make_plan(self._params, known, self.seed, (), self._random_thresholds)
 
     def plan(self, summary: DataSummary, classes: npt.NDArray[Any] | None) -> Plan:
         weights: tuple[float, ...] = ()
+        _check_targets(self._params["criterion"], summary)
         if classes is not None:
             weights = _class_weights(self._params["class_weight"], classes, summary)
         return make_plan(self._params, summary, self.seed, weights, self._random_thresholds)
 
 
 def _with_bootstrap(python: str) -> Callable[[Say], str]:
-    """What a parameter must be that has no meaning without a bootstrap."""
+    """What a parameter must be if it has no effect without a bootstrap."""
     return lambda say: in_words_of(say, f"{python} unless bootstrap=True", "left out with --no-bootstrap")
 
 

@@ -1,4 +1,5 @@
-"""How much there is of what: rows, trees, classes, and the bytes of a row in each form."""
+"""The numbers that memory and disk space depend on: rows, trees, classes, and the bytes of a row in each
+form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory that the subsets baseline takes, where it differs: no row is distributed."""
+"""The memory of the subsets baseline, where it differs: rows are not distributed."""
 
 from __future__ import annotations
 

@@ -35,6 +35,7 @@ class FitProgress:
     disk: int  # bytes of the fit on disk now
     memory: int  # bytes of the process now
     memory_limit: int  # bytes
+    note: str = ""  # of a cluster: workers, bytes moved between them, jobs done again
 
 
 Callback = Callable[[FitProgress], Any]
@@ -67,6 +68,7 @@ class StageProgress:
         self.name, self.total, self.done = name, total, 0
         self.skipped = 0  # rows of `done` that an interrupted fit had finished
         self.memory = 0  # the highest seen
+        self.note = ""  # what else there is to tell
         self._looked = 0.0
 
     def advance(self, rows: int) -> None:
@@ -143,6 +145,7 @@ class FollowedStage(StageProgress):
             disk=self._machine.on_disk(),
             memory=resident_memory(),
             memory_limit=self._machine.memory_limit,
+            note=self.note,
         )
 
     def words(self, width: int = 1000) -> list[str]:
@@ -160,7 +163,9 @@ class FollowedStage(StageProgress):
         words["memory"] = f"memory {human_bytes(resident_memory())} of {limit}"
         if disk := self._machine.on_disk():
             words["disk"] = f"disk {human_bytes(disk)}"
-        for name in ("read", "rate", "disk", "memory", "left"):
+        if self.note:
+            words["note"] = self.note
+        for name in ("read", "rate", "disk", "memory", "note", "left"):
             if len(BETWEEN.join(words.values())) > width:
                 words.pop(name, None)
         return list(words.values())

@@ -32,6 +32,8 @@ class StageReport:
     peak_memory: int
     bytes_read: int = 0
     bytes_written: int = 0
+    received: dict[str, int] = field(default_factory=dict)  # bytes of rows from other workers, by worker
+    written: dict[str, int] = field(default_factory=dict)  # bytes to the disk of each worker
 
     def cells(self, all_seconds: float) -> tuple[str, ...]:
         """The row of the stage in a table; `all_seconds` are those of all stages."""
@@ -63,6 +65,7 @@ class FitReport:
     memory_limit: int = 0
     peak_memory: int = 0
     moved: int = 0  # bytes of rows between the workers of a cluster
+    redone: int = 0  # jobs that were done again since a worker was lost
 
     @property
     def seconds(self) -> float:
@@ -116,6 +119,7 @@ class FitReport:
         place = "in memory" if self.store == "memory" else "on disk"
         rounds = f", in {self.rounds} rounds" if self.rounds > 1 else ""
         moved = f", {human_bytes(self.moved)} moved between workers" if self.moved else ""
+        moved += f", {counted(self.redone, 'job')} done again" if self.redone else ""
         lines.append(f"kept {place}{rounds}: {self.store_reason}{moved}")
         lines.append(
             f"peak memory of the process {human_bytes(self.peak_memory)}, "

@@ -39,8 +39,8 @@ _BESIDE_TEXT, _SUM_OF_WEIGHTS = 200, 700
 
 @dataclass(frozen=True)
 class LabelLimit:
-    """How many bytes labels may take, and which limit on memory so many labels would need: the arguments are
-    labels and their bytes so far, and the rows they came from."""
+    """The bytes that labels may take, and a function for the memory limit that they would need: its arguments
+    are the number of labels and their bytes so far, and the rows they came from."""
 
     most_bytes: int
     needed: Callable[[int, int, int], int]
@@ -94,10 +94,8 @@ class LabelCoder:
         return np.array([self._numbers[label] for label in other._numbers], dtype=np.int64)
 
     def merge(self, following: LabelCoder, rows: int) -> npt.NDArray[np.int64]:
-        """Learn what another coder has learned of the rows that follow, up to row number `rows`.
-
-        Returns the class numbers here of the classes there. Neither must be finished.
-        """
+        """Merge the labels of another coder, of the rows that follow up to row number `rows`. Returns the
+        class numbers here of the classes there. Neither may be finished."""
         self._spellings.merge(following._spellings, self._numbers, following._numbers)
         if following._dtype is not None:
             self._dtype = (

@@ -26,9 +26,9 @@ _LARGEST_EXACT = 2**24  # whole number in float32: ids beyond it may have become
 
 
 class IdFinder:
-    """Looks at the first rows until it knows; then warns once, if there is something to say.
+    """Looks at the first rows until they are conclusive, then warns once, if at all.
 
-    The rows that it is given begin with number `first_row`; what was found in consecutive rows merges.
+    The given rows begin with number `first_row`. What was found in consecutive rows merges.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class IdFinder:
         self._ended = self._ended or at < len(x)
 
     def merge(self, following: IdFinder) -> None:
-        """Look at what another one has seen of the rows that follow."""
+        """Merge what was found in the rows that follow."""
         if self._ended:
             return
         both = np.intersect1d(self._left, following._left)

@@ -43,8 +43,8 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Place:
-    """How far a pass is: the next row's number, its number in the source, and checksums of all rows read: of
-    the features, and of targets and weights. None of them depends on the chunks."""
+    """The progress of a pass: the next row's number, its number in the source, and checksums of all rows
+    read: of the features, and of targets and weights. None of them depends on the chunks."""
 
     row: int = 0
     source_row: int = 0
@@ -172,10 +172,10 @@ class Taken:
 
 
 class Trail:
-    """Places that a pass came by, at about equal distances: another pass can tell where it differs.
+    """Places along a pass, at about equal distances, by which another pass finds where it differs.
 
-    Of each window of as many rows as `_step`, a power of two, the first place is kept. So it does not matter
-    in which parts places were added, as long as they ascend.
+    Of each window of `_step` rows, a power of two, the first place is kept. So the result does not depend on
+    the parts in which places were added, as long as they ascend.
     """
 
     MOST = 4096
@@ -226,9 +226,9 @@ class Trail:
 
 
 class Pass:
-    """One reading of all rows: knows how far it is and whether it reads what the first one read.
+    """One reading of all rows, which compares what it reads with the first one.
 
-    `first` is the trail of that one, or of this one as far as it was.
+    `first` is the trail of the first pass, or, in the first pass itself, that of the part already read.
     """
 
     def __init__(self, rows: TrainingRows, place: Place, first: Trail) -> None:
@@ -266,7 +266,7 @@ class Pass:
         return bits.view(np.uint8)
 
     def compare(self, first: Place) -> None:
-        """Refuse to be elsewhere than the first pass was."""
+        """Refuse an end other than that of the first pass."""
         if self.place == first:
             return
         where = self._where or "the data"

@@ -1,4 +1,4 @@
-"""Where the rows of the buckets live between distribution and growth: what every store can do."""
+"""The interface of stores, which keep the rows of the buckets between distribution and growth."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Router = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.uint32]]
 
 
 def different_from_first(parts: Iterable[npt.NDArray[np.uint8]], most: int) -> npt.NDArray[np.uint64]:
-    """The places of the first record and of those that differ from it, at most `most`, ascending."""
+    """The places of the first record and of at most `most` records that differ from it, ascending."""
     found, first, at = [np.zeros(1, dtype=np.uint64)], None, 0
     for records in parts:
         first = records[0] if first is None else first
@@ -30,7 +30,7 @@ def different_from_first(parts: Iterable[npt.NDArray[np.uint8]], most: int) -> n
 
 
 class Buckets(Protocol):
-    """What growing asks of a store."""
+    """The part of a store's interface that growing needs."""
 
     def sizes(self, top: int) -> npt.NDArray[np.int64]: ...
     def numbers(self, top: int, bucket: int) -> npt.NDArray[np.uint32 | np.uint64]: ...
@@ -57,35 +57,36 @@ class BucketStore(ABC):
 
     @abstractmethod
     def begin_group(self) -> Any:
-        """Room for a group of rows."""
+        """Memory for a group of rows."""
 
     @abstractmethod
     def put(self, group: Any, at: int, chunk: Chunk, buckets: list[npt.NDArray[np.uint32]]) -> None:
-        """A chunk, to be the group's rows from place `at` on; `buckets` has, for each top tree, the bucket
-        of each of its rows."""
+        """Write a chunk into a group, from place `at` on. For each top tree, `buckets` has the bucket of each
+        row."""
 
     @abstractmethod
     def end_group(self, group: Any, rows: int) -> None:
-        """All rows of a group are there. Groups end in the order of their rows."""
+        """Called when all rows of a group were put; in the order of the groups."""
 
     def sync(self) -> dict[int, int]:
-        """Make what was written outlive the process; the size of each top tree's file."""
+        """Make sure that what was written outlives the process. Returns the size of each top tree's file."""
         return {}
 
     def reopen(
         self, sizes: dict[int, int], n_rows: int, owners: dict[int, npt.NDArray[np.int64]] | None = None
     ) -> bool:
-        """Resume from what another process synced at these sizes, with so many rows for each top tree, or
-        start again; False if that is not there. `owners` has whose blocks are the rows of each bucket."""
+        """Resume from files that another process synced at these sizes, with this number of rows for each top
+        tree; sizes of 0 start anew. Returns False if that is impossible. `owners` has the owner of each
+        bucket's blocks."""
         return not any(sizes.values())
 
     def owners(self, top: int) -> npt.NDArray[np.int64]:
-        """For each bucket, whose blocks are its rows."""
+        """For each bucket, the owner of its blocks."""
         return np.arange(len(self.sizes(top)))
 
     @abstractmethod
     def seal(self, top: int) -> None:
-        """All rows are in: make the buckets of a top tree ready."""
+        """Make the buckets of a top tree ready, after all rows were put."""
 
     @abstractmethod
     def sizes(self, top: int) -> npt.NDArray[np.int64]:
@@ -97,14 +98,14 @@ class BucketStore(ABC):
 
     @abstractmethod
     def load(self, top: int, bucket: int, places: npt.NDArray[np.uint64] | None = None) -> _core.Bucket:
-        """A bucket ready to grow on, or just the rows at these places in it, ascending."""
+        """A bucket ready to grow on, or only its rows at these places, ascending."""
 
     @abstractmethod
     def parts(self, top: int, bucket: int) -> Iterator[RowPart]:
         """All rows of a bucket, without their features, some at a time."""
 
     def set_depths(self, top: int, depths: npt.NDArray[np.uint32]) -> None:
-        """How deep the buckets are, when they will not be split any more."""
+        """Set the depth of each bucket, when no more are split."""
         self._depths[top] = depths
 
     def is_single_leaf(self, top: int, bucket: int, rows: int) -> bool:
@@ -117,15 +118,16 @@ class BucketStore(ABC):
 
     @abstractmethod
     def different_rows(self, top: int, bucket: int, most: int) -> npt.NDArray[np.uint64]:
-        """The place of a bucket's first row, and of the next rows, at most so many, that a tree could tell
-        from it."""
+        """The place of a bucket's first row, and of at most `most` rows that a tree could distinguish from
+        it."""
 
     @abstractmethod
     def split(self, top: int, bucket: int, route: Router, n_parts: int) -> None:
-        """Make n_parts buckets of one, by where `route` leads its rows. Later buckets move up."""
+        """Split a bucket into n_parts, by the part that `route` gives for each row. The numbers of later
+        buckets grow."""
 
     def expect(self, top: int, bucket: int) -> None:  # noqa: B027 - not every store can do better
         """A bucket will be loaded soon."""
 
     def drop(self, top: int) -> None:  # noqa: B027 - not every store can free a part
-        """All buckets of a top tree are grown."""
+        """Free the buckets of a top tree, which are all grown."""

@@ -17,6 +17,7 @@ from ..datasets.batches import FloatsOrBytes
 from ..plan import Plan
 from ..rows.training_rows import Chunk, Taken
 from .fit_workspace import FitWorkspace
+from .spill_file import SpillFile
 
 FILE = "sample.rows"
 _TYPES = [np.dtype(name) for name in ("u1", "<i2", "<u2", "<f4")]
@@ -50,14 +51,19 @@ class _Part:
 
 
 class CandidateRows:
-    """Rows beyond `most_bytes` bytes go to a file in the workspace."""
+    """Rows beyond `most_bytes` bytes go to a file in the workspace, whose name begins with `prefix`."""
 
     def __init__(
-        self, n_features: int, workspace: FitWorkspace | None = None, most_bytes: int = 2**62
+        self,
+        n_features: int,
+        workspace: FitWorkspace | None = None,
+        most_bytes: int = 2**62,
+        prefix: str = "",
     ) -> None:
         self._n_features = n_features
         self._workspace = workspace or FitWorkspace()
         self._most_bytes = most_bytes
+        self._name = f"{prefix}{FILE}"
         self._in_memory = 0
         self._parts: list[_Part] = []
         self._final: npt.NDArray[np.int64] | None = None
@@ -80,9 +86,13 @@ class CandidateRows:
         if self._in_memory > self._most_bytes:
             self.flush()
 
+    @property
+    def _file(self) -> SpillFile:
+        return self._workspace.get().file(self._name)
+
     def flush(self) -> None:
         """Move what is in memory to the file."""
-        file = self._workspace.get().file(FILE)
+        file = self._file
         for i, part in enumerate(self._parts):
             if part.data is not None:
                 self._parts[i] = part.stored(part.data, file.append(part.data))
@@ -166,7 +176,7 @@ class CandidateRows:
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """What `restore` needs, beside the file up to its present end, which is on the disk by then."""
         self.flush()
-        self._workspace.get().file(FILE).sync()
+        self._file.sync()
         lines = [
             (part.n_rows, part.last_row, part.weighted, _TYPES.index(part.dtype), part.offset, part.crc)
             for part in self._parts
@@ -178,7 +188,7 @@ class CandidateRows:
 
         `n_classes` is 0 for values.
         """
-        last, file = -1, self._workspace.get().file(FILE)
+        last, file = -1, self._file
         for n, last_row, weighted, dtype, offset, crc in state["parts"].tolist():
             part = _Part(n, last_row, bool(weighted), _TYPES[dtype], None, offset, crc)
             if min(n - 1, dtype, offset, crc) < 0 or not last + n <= last_row < n_rows:
@@ -199,7 +209,12 @@ class CandidateRows:
     def clear(self) -> None:
         """Start again without rows."""
         self._parts, self._in_memory = [], 0
-        self._workspace.get().file(FILE).truncate(0)
+        self._file.truncate(0)
+
+    def remove(self) -> None:
+        """Free memory and disk: the rows are not needed any more."""
+        self._parts, self._in_memory = [], 0
+        self._workspace.get().remove(self._name)
 
     def _check(self, part: _Part, data: npt.NDArray[np.uint8], before: int, n_classes: int) -> None:
         targets, weights, rows, _ = np.split(data, part.edges)
@@ -236,13 +251,13 @@ class CandidateRows:
         return data
 
     def _read(self, offset: int, out: npt.NDArray[np.uint8], crc: int) -> None:
-        file = self._workspace.get().file(FILE)
+        file = self._file
         file.read(offset, out)
         if _core.crc32c(out) != crc:
             raise file.damaged(offset, "its checksum does not match")
 
     def _missing(self) -> Exception:
-        return self._workspace.get().file(FILE).impossible(0, "a row of a top sample is not in it")
+        return self._file.impossible(0, "a row of a top sample is not in it")
 
 
 def _numbers(part: _Part, low_bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:

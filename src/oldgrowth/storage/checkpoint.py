@@ -1,7 +1,7 @@
-"""What a fit remembers in its checkpoint directory, so that an interrupted one can go on.
+"""The state of a fit in its checkpoint directory, from which an interrupted fit resumes.
 
-Each memory is one file, replaced as a whole: arrays and a few values, without pickle. A fit without a
-checkpoint directory remembers nothing.
+Each part of the state is one file, replaced as a whole: arrays and a few values, without pickle. A fit
+without a checkpoint directory saves nothing.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _WRONG = (
 
 class Checkpoint:
     def __init__(self, workspace: Workspace | None) -> None:
-        self._workspace = workspace if workspace is not None and workspace.persistent else None
+        self._workspace = workspace
         self.resumed = False  # whether an earlier fit began it
         self._first_pass: int | None = None
 
     def build_on(self, first_pass: int) -> None:
-        """What is remembered from now on belongs to a first pass with this checksum."""
+        """Set the checksum of the first pass that all parts saved from now on belong to."""
         self._first_pass = first_pass
 
     @property
@@ -48,7 +48,8 @@ class Checkpoint:
         return self._workspace is not None
 
     def begin(self, identity: dict[str, Any]) -> dict[str, Any]:
-        """Take up the directory's fit if it is this one, else refuse; returns the identity it began with."""
+        """Resume the fit in the directory if it has the same identity, else refuse; returns the identity it
+        began with."""
         if self._workspace is None:
             return identity
         identity = json.loads(json.dumps({"format": _FORMAT} | identity))
@@ -76,7 +77,7 @@ class Checkpoint:
         self._workspace.replace(f"{name}.npz", data + _crc(data))
 
     def saved(self, name: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]] | None:
-        """What was remembered; a damaged file is removed with a warning, and None."""
+        """A saved part of the state, or None. A damaged file is removed with a warning."""
         if self._workspace is None or not self._workspace.has(f"{name}.npz"):
             return None
         data = self._workspace.read(f"{name}.npz")
@@ -93,7 +94,7 @@ class Checkpoint:
 
     @contextmanager
     def validating(self, name: str) -> Iterator[None]:
-        """Turns what goes wrong with the contents of a memory into an error that names its file."""
+        """Turns errors about the contents of a saved part into one that names its file."""
         try:
             yield
         except OldgrowthError:
@@ -107,13 +108,13 @@ class Checkpoint:
         return DamagedCheckpointError(self._workspace.path / file, what, self._workspace.path)
 
     def discard(self, name: str) -> None:
-        """What was remembered does not hold any more."""
+        """Remove a saved part that is no longer valid."""
         if self._workspace is not None:
             self._workspace.remove(f"{name}.npz")
 
 
 def identity_in(data: bytes) -> dict[str, Any] | None:
-    """What a fit wrote of itself; None if these bytes are something else."""
+    """The identity that a fit wrote; None if these bytes are something else."""
     found: Any = None
     with suppress(ValueError, RecursionError):
         found = json.loads(data)
@@ -123,7 +124,7 @@ def identity_in(data: bytes) -> dict[str, Any] | None:
 
 
 def _arrays(data: bytes) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of an npz file, which take no more memory than it has bytes."""
+    """The arrays of an npz file. They take no more memory than the file has bytes."""
     found = {}
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for entry in archive.infolist():
@@ -166,7 +167,7 @@ def _compare(workspace: Workspace, found: dict[str, Any], identity: dict[str, An
 
 
 def _change(name: str, was: Any, now: Any) -> str:
-    """What is not as it was; of two long lists, where they differ first."""
+    """What differs; of two long lists, the first difference."""
     if isinstance(was, list) and isinstance(now, list):
         if len(was) != len(now):
             return f"{name} were {len(was)} and are {len(now)}"

@@ -1,7 +1,7 @@
-"""The checkpoint directory that a person names: empty, or with the files of an interrupted fit.
+"""The checkpoint directory that the user names: empty, or with the files of an interrupted fit.
 
-The files are in a directory of their own within it. What else is there was put there by somebody else and is
-left alone; before the first fit has begun, such files mean that the directory is meant for something else.
+The files are in a subdirectory of their own. All others belong to somebody else and are left alone; if there
+are any before the first fit, the directory is meant for something else, and is refused.
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ FILES = "oldgrowth-fit"
 
 @contextmanager
 def persistent_workspace(directory: Path, keep: bool = False) -> Iterator[Workspace]:
-    """A directory that keeps its files when the fit does not end, or in any case if `keep`.
-
-    Refused while another process has it.
-    """
+    """A workspace whose files are kept if the fit fails, or in any case if `keep`. Refused while another
+    process uses it."""
     try:
         made = [path for path in (directory.absolute(), *directory.absolute().parents) if not path.exists()]
         lock = _taken(directory)
@@ -54,7 +52,7 @@ def clear_checkpoint(directory: Path) -> None:
 
 
 def bytes_used(directory: Path | None) -> int:
-    """Bytes that an interrupted fit left to be used again."""
+    """Bytes of the files of an interrupted fit, which are used again."""
     if directory is None or not (directory / FILES).is_dir():
         return 0
     with suppress(OSError):  # what cannot be looked at is refused when it is used
@@ -63,7 +61,7 @@ def bytes_used(directory: Path | None) -> int:
 
 
 def _taken(directory: Path) -> int | None:
-    """The lock of the directory's files, which are made if there are none."""
+    """The lock on the directory of the files, which is made if it does not exist."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     _refuse_shared(directory, directory)
     files = directory / FILES
@@ -82,7 +80,7 @@ def _refuse_shared(directory: Path, path: Path) -> None:
 
 
 def _refuse_others(directory: Path, files: Path) -> None:
-    """Refuse a directory that is neither empty nor a fit's."""
+    """Refuse a directory that is neither empty nor that of a fit."""
     others = sorted(name for name in os.listdir(directory) if name != FILES)
     try:
         inside = os.lstat(files)

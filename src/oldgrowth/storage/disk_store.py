@@ -26,7 +26,7 @@ from .workspace import Workspace
 
 @dataclass
 class _Group:
-    """Rows that are collected until they are written; a group's memory is used again by a later one."""
+    """Rows that are collected until they are written. The memory of a group is reused by later ones."""
 
     rows: npt.NDArray[np.uint8]
     buckets: list[npt.NDArray[np.uint32]]
@@ -74,17 +74,21 @@ class DiskStore(BucketStore):
         self._spare.append(group)
 
     def sync(self) -> dict[int, int]:
-        """Make what was written last; the size of each top tree's file."""
+        """Make sure that what was written outlives the process. Returns the size of each top tree's file."""
         for top in self._tops.values():
             top.file.sync()
+        return self.ends()
+
+    def ends(self) -> dict[int, int]:
+        """The size of each top tree's file."""
         return {number: top.file.size for number, top in self._tops.items()}
 
     def reopen(
         self, sizes: dict[int, int], n_rows: int, owners: dict[int, npt.NDArray[np.int64]] | None = None
     ) -> bool:
-        """Take up files of another process that were `sync`ed at these sizes, with so many rows in each.
+        """Resume from files that another process synced at these sizes, with this number of rows in each.
 
-        False if they are of other top trees, or a file has less than that or is damaged.
+        False if they belong to other top trees, or if a file is shorter or damaged.
         """
         if sizes.keys() != self._tops.keys():
             return False
@@ -152,7 +156,7 @@ class DiskStore(BucketStore):
         file.seal()
 
     def split_to(self, other: DiskStore, top: int, route: Router, owners: npt.NDArray[np.int64]) -> None:
-        """Make the buckets of another store of the first one here; these are their owners."""
+        """Split the first bucket of this store into the buckets of another one, which have these owners."""
         file = other._tops[top]
         file.use_owners(owners)
         self._split(top, 0, route, file, owners)
@@ -176,20 +180,20 @@ class DiskStore(BucketStore):
         self._workspace.remove(self._name(top))
 
     def drop_all(self) -> None:
-        """All buckets of all top trees are grown."""
+        """Remove the files of all top trees, which are grown."""
         for top in self._tops:
             self.drop(top)
 
     def blocks(
         self, top: int, owners: npt.NDArray[np.int64], start: int, most_bytes: int
     ) -> tuple[Blocks, int]:
-        """Blocks of these owners from byte `start` of the file on, for another store, and where the next ones
-        begin; -1 if there are none. Blocks beyond `most_bytes` are left for later, but for the first."""
+        """Blocks of these owners from byte `start` of the file on, to be sent to another store, and where the
+        next ones begin; -1 if there are none. At most `most_bytes` bytes, but at least one block."""
         return self._tops[top].blocks(owners, start, most_bytes)
 
     def take_in(self, top: int, parts: Iterable[tuple[int, Blocks]], owners: npt.NDArray[np.int64]) -> None:
-        """Take blocks of other stores, in any order: each with the place of its store in the order of the
-        rows. `owners` are those of the buckets here."""
+        """Append blocks of other stores, in any order: each with the place of its store in the order of the
+        rows. `owners` has the owner of each bucket here."""
         found: dict[int, list[Extents]] = {}
         for place, blocks in parts:
             found.setdefault(place, []).append(self._tops[top].take_in(blocks))
@@ -202,7 +206,8 @@ class DiskStore(BucketStore):
     def _blocks(
         self, top: int, bucket: int, into: RowFields | None = None
     ) -> Iterator[tuple[npt.NDArray[np.uint8], RowFields]]:
-        """The blocks of a bucket, whole and taken apart, each checked; one after the other in `into`."""
+        """The blocks of a bucket, each checked: its bytes and its fields. With `into`, the fields are written
+        there one after the other."""
         file = self._tops[top]
         owner = int(file.owners[bucket])
         at = 0

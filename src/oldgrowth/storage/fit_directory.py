@@ -25,6 +25,7 @@ _LONGEST_MARK = 100
 # All that a fit makes, beside the marker and the lock, and what is kept of standard input.
 _MADE = re.compile(
     r"(checkpoint\.json|(levels|sample|rounds|top-\d{5,}|round-\d{5,}(-split)?)\.npz)(\.new)?|nameless-\w+"
+    r"|(cluster|(spill|learn)-\d+|(route|split)-\d+-\d+)\.npz(\.new)?"
     r"|((part|split|range)-\d+-)?(sample|top-\d{5,})\.rows|(trees|oob)\.log|oldgrowth\.new"
     r"|part-\d+\.arrow|standard-input[.a-z0-9]*"
     r"|map-[a-z]+(\.[a-z]+)+|shared-\d+\.og(\..+\.part)?"
@@ -33,12 +34,12 @@ _NO_SYMLINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
 
 def is_marked(path: Path) -> bool:
-    """Whether a directory is a fit's."""
+    """Whether a directory belongs to a fit."""
     return _mark(path) is not None
 
 
 def is_empty(path: Path) -> bool:
-    """Whether a directory has nothing in it, or just the lock of a fit that came no further."""
+    """Whether a directory is empty, except for the lock of a fit that ended before it wrote anything."""
     names = os.listdir(path)
     if names == [_LOCK]:
         found = os.lstat(path / _LOCK)
@@ -47,7 +48,7 @@ def is_empty(path: Path) -> bool:
 
 
 def made_by_fit(path: Path) -> list[str]:
-    """The names of what a fit made in its directory."""
+    """The names of the files that the fit made in its directory."""
     return [name for name in os.listdir(path) if _MADE.fullmatch(name)]
 
 
@@ -62,9 +63,9 @@ def others_can_write(path: Path) -> str:
 
 
 def take(path: Path, demo: bool = False) -> int | None:
-    """Lock a directory that is empty or a fit's, and mark it; None if another process has it.
+    """Lock and mark a directory that is empty or belongs to a fit; None if another process has it locked.
 
-    The lock is held until the file descriptor is closed. What a finished fit left is removed.
+    The lock is held until the file descriptor is closed. Files of a finished fit are removed.
     """
     held = lock(path)
     if held is None:
@@ -82,10 +83,8 @@ def take(path: Path, demo: bool = False) -> int | None:
 
 
 def clear(path: Path) -> None:
-    """Remove what a fit made, then the directory if nothing else is in it; whoever calls holds its lock.
-
-    All that can be removed is, before what cannot is an error.
-    """
+    """Remove the files of a fit, then the directory if it is empty. The caller holds its lock. All removable
+    files are removed before an error is raised for the others."""
     mark = _mark(path)
     if mark == _DEMO:
         shutil.rmtree(path, ignore_errors=True)
@@ -114,7 +113,7 @@ def clear(path: Path) -> None:
 
 
 def discard(path: Path) -> None:
-    """Remove a directory that was made just now and could not be taken."""
+    """Remove a directory that was just made and could not be locked."""
     for name in (_MARKER, f"{_MARKER}.new", _LOCK):
         with suppress(OSError):
             (path / name).unlink()

@@ -59,7 +59,7 @@ class GrownTrees(ABC):
 
     @abstractmethod
     def add(self, top: int, bucket: int, first_tree: int, trees: list[BottomTree]) -> None:
-        """Trees of one bucket, the first of which is the `first_tree`-th of its top tree."""
+        """Add trees of one bucket; the first is the `first_tree`-th of its top tree."""
 
     def sync(self) -> None:  # noqa: B027 - memory does not outlive the process
         """Make sure that all trees added outlive the process."""
@@ -74,7 +74,7 @@ class GrownTrees(ABC):
 
     @abstractmethod
     def pop_all(self, top: int, n_buckets: int, n_trees: int) -> Iterator[BottomTree]:
-        """All trees of a top tree in the same order, for the last time."""
+        """Remove and return all trees of a top tree, in the same order."""
 
 
 class TreesInMemory(GrownTrees):
@@ -103,7 +103,8 @@ class TreesInMemory(GrownTrees):
 
 
 class TreesOnDisk(GrownTrees):
-    """Takes up the trees that an interrupted fit has logged; with `votes`, those that have theirs."""
+    """Starts with the trees that an interrupted fit logged; with `votes`, only those whose votes are logged,
+    too."""
 
     def __init__(
         self, workspace: Workspace, n_features: int, plan: Plan, votes: OobOnDisk | None = None

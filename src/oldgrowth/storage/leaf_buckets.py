@@ -1,7 +1,7 @@
-"""Buckets that trees cannot split, however large: their rows stream by, some at a time.
+"""Buckets that trees cannot split, however large: their rows are streamed.
 
-Such a bucket has rows of one content only (the nodata pixels of a scene), or lies as deep as trees may grow.
-Its trees are single leaves, for which the rows' bootstrap counts are enough.
+All rows of such a bucket are equal (the nodata pixels of a scene), or it is as deep as trees may grow. Its
+trees are single leaves, for which the rows' bootstrap counts are sufficient.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Streamed(Protocol):
 
 @dataclass(frozen=True)
 class LeafMemory:
-    """How many different rows may be remembered at a time, and where notes go if there are more."""
+    """How many different rows may be kept in memory at a time, and a file for notes if there are more."""
 
     most_keys: int
     file: Callable[[], SpillFile]

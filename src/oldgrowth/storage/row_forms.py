@@ -1,4 +1,4 @@
-"""How a row lies in a block on disk: as its record, or as a reference to a pixel of an image in memory."""
+"""How a row is stored in a block on disk: as its record, or as a reference to a pixel in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .sampled import Sampled
 
 @dataclass
 class RowFields:
-    """Rows taken apart."""
+    """The fields of rows as separate arrays."""
 
     records: npt.NDArray[np.uint8]
     keys: npt.NDArray[np.uint64]
@@ -45,7 +45,7 @@ class RowFields:
 
 
 class RowForm(ABC):
-    """Packs rows for blocks, and makes rows of blocks again."""
+    """Packs rows into blocks, and unpacks them."""
 
     layout: _core.RowLayout
 
@@ -69,17 +69,17 @@ class RowForm(ABC):
 
     @abstractmethod
     def unpack(self, block: npt.NDArray[np.uint8], owner: int, out: RowFields) -> str:
-        """Take a block of this owner apart; what is wrong with it, if anything is."""
+        """Unpack a block of this owner into `out`; returns what is wrong with it, or ""."""
 
     @abstractmethod
     def check(self, block: npt.NDArray[np.uint8], owner: int, n: int) -> str:
-        """What is wrong with a block of n rows that another process wrote, if anything is.
+        """What is wrong with a block of n rows that another process wrote, or "".
 
-        Its checksum may be right and its contents wrong: nothing in its rows may lead outside.
+        Its checksum may be right and its contents wrong: no value in its rows may be out of range.
         """
 
     def complete(self) -> None:  # noqa: B027 - records are complete
-        """All rows were packed, by this process or another."""
+        """Called when all rows were packed, by this process or another."""
 
     def _possible(self, rows: RowFields) -> bool:
         targets, weights, numbers = rows.targets, rows.weights, rows.numbers

@@ -1,4 +1,4 @@
-"""What the first pass found, and the rows of the top samples."""
+"""The result of the first pass, and the rows of the top samples."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class Sampled:
 
     @cached_property
     def checksum(self) -> int:
-        """Of all that later stages use of the first pass; how rows were read does not matter to it."""
+        """A checksum of all results of the first pass that later stages use; it does not depend on how rows
+        were read."""
         facts = [np.asarray(value).tolist() for value in vars(self.summary).values()]
         crc = self.codec.checksum
         for text in (str([*map(int, vars(self.end).values())]), str(facts), *map(repr, self._classes())):

@@ -1,4 +1,4 @@
-"""The files of a workspace, and how few of them are open at a time."""
+"""The files of a workspace, of which only some are open at a time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_AT_ONCE = 2**30
 
 
 class Directory(Protocol):
-    """What a file asks of the workspace it lies in."""
+    """What a file needs from the workspace that contains it."""
 
     stop: _core.Stop
     open_files: OpenFiles
@@ -41,7 +41,7 @@ class Directory(Protocol):
 
 
 class OpenFiles:
-    """Opens files when they are used and closes those that were not used for longest."""
+    """Opens files when they are used, and closes the least recently used ones."""
 
     def __init__(self) -> None:
         self._open: OrderedDict[Path, int] = OrderedDict()
@@ -92,7 +92,7 @@ class OpenFiles:
 
 
 class SpillFile:
-    """A file that grows at its end and is read anywhere."""
+    """A file that is appended to and read at any position."""
 
     def __init__(self, workspace: Directory, path: Path, unnamed: int | None = None) -> None:
         """The file at `path`, made if need be; or an unnamed one, by its descriptor, which it closes."""
@@ -116,7 +116,7 @@ class SpillFile:
                 yield descriptor
 
     def append(self, data: npt.NDArray[np.uint8] | bytes) -> int:
-        """Write at the end; returns where the bytes begin."""
+        """Write at the end; returns the position of the first byte."""
         begin = self.size
         view = memoryview(data).cast("B")  # type: ignore[arg-type]
         self._workspace.take(len(view))
@@ -147,7 +147,7 @@ class SpillFile:
             raise self._workspace.write_failed(error, self.path, len(data)) from error
 
     def read(self, offset: int, out: npt.NDArray[np.uint8]) -> None:
-        """Fill the array from here on."""
+        """Fill the array with the bytes from this position on."""
         view = memoryview(out).cast("B")  # type: ignore[arg-type]
         with self._reading(), self._descriptor() as descriptor:
             while len(view) > 0:
@@ -169,19 +169,19 @@ class SpillFile:
             raise SpillDirectoryError(f"{self.path} {what}: {error.strerror}.") from error
 
     def damaged(self, offset: int, wrong: str) -> Exception:
-        """What was read back from here is not what was written."""
+        """The error for bytes that differ from what was written at this position."""
         return self._workspace.damaged(self.path, offset, wrong)
 
     def impossible(self, offset: int, wrong: str) -> Exception:
-        """What another process wrote here is whole, and no fit writes it."""
+        """The error for intact bytes at this position that no fit writes."""
         return self._workspace.impossible(self.path, offset, wrong)
 
     def lost(self, offset: int, what: str) -> None:
-        """Tell that what another process wrote here is damaged, and that it is done again."""
+        """Warn that what another process wrote at this position is damaged, and is done again."""
         self._workspace.lost(self.path, f"{what} (at byte {offset:,})")
 
     def expect(self, offset: int, size: int) -> None:
-        """Tell the system that these bytes are read soon."""
+        """Tell the operating system that these bytes will be read soon."""
         if hasattr(os, "posix_fadvise"):
             # Whatever is wrong with the file is seen, and said, when it is read.
             with suppress(OSError), self._descriptor() as descriptor:
@@ -196,7 +196,7 @@ class SpillFile:
         self._workspace.sync_new_files()
 
     def truncate(self, size: int) -> None:
-        """Cut off the end. If that fails, later bytes are still written from there on."""
+        """Cut off the end. Even if that fails, later bytes are written from there on."""
         before, self.size = self.size, size
         try:
             with self._descriptor() as descriptor:
@@ -207,7 +207,7 @@ class SpillFile:
             self._workspace.give_back(before - size)
 
     def mapped(self) -> _core.MappedFile:
-        """All of it, which the system reads when it is used."""
+        """The whole file, mapped into memory."""
         with self._reading(), self._descriptor() as descriptor:
             return _core.MappedFile(descriptor)
 
@@ -219,7 +219,8 @@ class SpillFile:
             self._unnamed = -1
 
     def remove(self) -> None:
-        """Free the disk, even if the name cannot be removed now: the directory is cleared in the end."""
+        """Remove the file. If its name cannot be removed now, its space is freed; the directory is cleared at
+        the end."""
         self.close()
         try:
             self.path.unlink(missing_ok=True)

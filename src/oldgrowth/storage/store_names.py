@@ -1,4 +1,4 @@
-"""The names of the stores, for those who must not wait for what the stores import: options and their help."""
+"""The names of the stores, without their imports: for the options and the help of the command line."""
 
 from __future__ import annotations
 

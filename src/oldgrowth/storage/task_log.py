@@ -1,6 +1,6 @@
 """A file to which finished tasks are appended, each with a checksum, so that none is done twice.
 
-An entry that was being written when the process died does not match its checksum and is cut off.
+An entry that was incomplete when the process died does not match its checksum, and is cut off.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Run = tuple[int, int, int, int]  # top tree, bucket, first tree, trees
 
 @dataclass(frozen=True)
 class Entry:
-    """Which trees of which bucket, and where the bytes are that were logged for them."""
+    """The trees and the bucket of a logged task, and the position of its bytes."""
 
     top: int
     bucket: int
@@ -49,7 +49,7 @@ class Entry:
 
 
 class EntryTable:
-    """Entries, of which there may be millions."""
+    """A table of entries, of which there may be millions."""
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._numbers = bytearray()
@@ -73,7 +73,7 @@ class EntryTable:
 
 
 class TaskLog:
-    """The log that is `needed` is always synced before this one."""
+    """A log of finished tasks. The log `needed` is always synced before this one."""
 
     def __init__(self, workspace: Workspace, name: str, needed: TaskLog | None = None) -> None:
         self._needed = needed
@@ -92,7 +92,7 @@ class TaskLog:
         parts: Iterable[npt.NDArray[np.uint8]],
         size: int,
     ) -> Entry:
-        """Parts of `size` bytes together; they may be made one after the other."""
+        """Append parts of `size` bytes in total as one entry; the parts may be made one by one."""
         rest = _HEADER.pack(_MAGIC, 0, size, top, bucket, first_tree, trees)[_CHECKED_FROM:]
         crc = _core.crc32c(np.frombuffer(rest, dtype=np.uint8))
         begin = self._file.size
@@ -119,7 +119,7 @@ class TaskLog:
         self._file.sync()
 
     def entries(self) -> list[Entry]:
-        """Those that are whole. Damaged ones are left out with a warning, and a torn end is cut off."""
+        """All intact entries. Damaged ones are left out with a warning, and an incomplete end is cut off."""
         found: list[Entry] = []
         offset = end = 0  # where the next entry begins, and the last whole one ends
         damage: int | None = None
@@ -145,7 +145,8 @@ class TaskLog:
         return found
 
     def check(self, entry: Entry) -> tuple[int, int]:
-        """Refuse an entry that is not what was appended; its checksum before and behind its bytes."""
+        """Refuse an entry whose bytes differ from what was appended. Returns its checksum up to the payload,
+        and including it."""
         header = np.empty(_HEADER.size, dtype=np.uint8)
         self._file.read(entry.offset - _HEADER.size, header)
         magic, crc, *rest = _HEADER.unpack(header.tobytes())

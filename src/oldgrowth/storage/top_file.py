@@ -1,4 +1,4 @@
-"""The file of one top tree on disk: blocks of rows, each of one bucket, and where they are."""
+"""The file of one top tree on disk: blocks, each with rows of one bucket, and their positions."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _MOST_BLOCK_ROWS = 131_072
 
 
 def block_rows(row_bytes: int) -> int:
-    """The most rows of a block."""
+    """Maximum number of rows of a block."""
     return max(1, min(_MOST_BLOCK_ROWS, _WRITE_BYTES // row_bytes))
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks of a top tree, one after the other as they lie in a file, with their owners and rows."""
+    """Consecutive blocks of a top tree as they are in a file, with the owner and the rows of each."""
 
     data: npt.NDArray[np.uint8]
     owners: npt.NDArray[np.int64]
@@ -35,7 +35,7 @@ class Blocks:
 
 @dataclass
 class Extents:
-    """The blocks of a top tree's file: where they are, whose they are, how many rows they hold."""
+    """The blocks of a top tree's file: position, owner and number of rows of each."""
 
     offset: npt.NDArray[np.int64]
     owner: npt.NDArray[np.int64]
@@ -55,7 +55,7 @@ class Extents:
 
 
 class TopFile:
-    """The blocks of one top tree; `owners` has, for each bucket, whose blocks are its rows."""
+    """The blocks of one top tree; `owners` has, for each bucket, the owner of its blocks."""
 
     def __init__(self, file: SpillFile, layout: _core.RowLayout, n_buckets: int) -> None:
         self.file = file
@@ -72,7 +72,7 @@ class TopFile:
         owners: npt.NDArray[np.int64],
         sequence: int,
     ) -> None:
-        """Append rows, those of one bucket together."""
+        """Append rows, grouped by bucket."""
         order, start = _core.group_by_bucket(buckets, len(owners))
         begin, owner = _cut(start.astype(np.int64), owners, self._most_rows)
         counts = begin[1:] - begin[:-1]
@@ -95,8 +95,8 @@ class TopFile:
         return block_rows(self._layout.row_bytes)
 
     def scan(self, form: RowForm, n_rows: int) -> bool:
-        """Find and check the blocks of a file that another process wrote; those of the buckets must have so
-        many rows. If anything is wrong, the file is emptied with a warning."""
+        """Find and check the blocks of a file that another process wrote; those of the buckets must have
+        `n_rows` rows in total. If anything is wrong, the file is emptied with a warning."""
         found: list[tuple[int, int, int]] = []
         offset = 0
         self._next_owner = int(self.owners.max()) + 1
@@ -159,22 +159,22 @@ class TopFile:
         return Blocks(data, e.owner[chosen[:n]], e.rows[chosen[:n]]), following
 
     def take_in(self, blocks: Blocks) -> Extents:
-        """Append blocks of another store; where they are now."""
+        """Append blocks of another store; returns their positions here."""
         begin = self.file.append(blocks.data)
         sizes = _core.BLOCK_HEADER_BYTES + blocks.rows * self._layout.row_bytes
         return Extents(begin + np.cumsum(sizes) - sizes, blocks.owners, blocks.rows)
 
     def use(self, extents: list[Extents], owners: npt.NDArray[np.int64]) -> None:
-        """All blocks, in the order of the rows, and whose blocks are the rows of each bucket."""
+        """Set the blocks, in the order of the rows, and the owner of each bucket's blocks."""
         self._extents = Extents.joined([Extents.none(), *extents])
         self.use_owners(owners)
 
     def use_owners(self, owners: npt.NDArray[np.int64]) -> None:
-        """Whose blocks are the rows of each bucket."""
+        """Set the owner of each bucket's blocks."""
         self.owners, self._next_owner = owners, max(self._next_owner, int(owners.max(initial=-1)) + 1)
 
     def extents(self, bucket: int) -> Iterator[tuple[int, int]]:
-        """Where the blocks of a bucket are and how many rows they have."""
+        """The position and the number of rows of each block of a bucket."""
         owner = int(self.owners[bucket])
         part = slice(int(self._first[owner]), int(self._first[owner + 1]))
         yield from zip(self._extents.offset[part].tolist(), self._extents.rows[part].tolist(), strict=True)
@@ -194,7 +194,7 @@ class TopFile:
 def _cut(
     start: npt.NDArray[np.int64], owners: npt.NDArray[np.int64], most_rows: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Blocks of at most `most_rows` rows: where they begin, with the end of the last, and whose they are."""
+    """Blocks of at most `most_rows` rows: where each begins, with the end of the last, and their owners."""
     rows = start[1:] - start[:-1]
     pieces = -(-rows // most_rows)
     bucket = np.repeat(np.arange(len(rows)), pieces)

@@ -1,4 +1,4 @@
-"""Out-of-bag predictions: what the trees that did not see a row say of it."""
+"""Out-of-bag predictions: the mean of the trees that did not see a row."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Votes:
     def none(
         numbers: npt.NDArray[np.uint32 | np.uint64], targets: npt.NDArray[np.float64], plan: Plan
     ) -> Votes:
-        """Votes on these rows before any tree was asked."""
+        """Empty votes on these rows."""
         n = len(numbers)
         return Votes(
             numbers, targets, np.zeros((n, _outputs(plan)), dtype=np.int64), np.zeros(n, dtype=np.uint32)
@@ -103,7 +103,7 @@ class OutOfBag(ABC):
 
     @abstractmethod
     def add(self, top: int, bucket: int, trees: range, n_rows: int, votes: Iterable[Votes]) -> None:
-        """What these trees of a bucket say of its n_rows rows, in order, some at a time."""
+        """Add the votes of these trees of a bucket on its n_rows rows, which come in order, in parts."""
 
     def sync(self) -> None:  # noqa: B027 - memory does not outlive the process
         """Make sure that all votes added outlive the process."""
@@ -136,7 +136,7 @@ class OobInMemory(OutOfBag):
             yield OobRows(mean, self._targets[part], part.start, self._n_rows)
 
     def add_rows(self, rows: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> None:
-        """Add what one more tree says of these rows, which are in no bucket."""
+        """Add the votes of one more tree on these rows, which are in no bucket."""
         self._sums[rows] += np.rint(values * self._scale).astype(np.int64)
         self._trees[rows] += np.uint32(1)
 
@@ -212,7 +212,7 @@ class OobOnDisk(OutOfBag):
         return {entry.run for entry in self._entries}
 
     def keep(self, runs: set[Run] | None) -> None:
-        """Forget votes of all other trees: a later fit may have grown them again."""
+        """Drop the votes of all other trees, which a later fit may have grown again."""
         if runs is None:
             return
         newest = {entry.run: entry for entry in self._entries if entry.run in runs}
@@ -234,7 +234,7 @@ class OobOnDisk(OutOfBag):
         return crcs
 
     def _possible(self, votes: npt.NDArray[np.void], most: int) -> bool:
-        """Whether so many trees can have said this."""
+        """Whether this number of trees can have given these votes."""
         targets, sums = votes["target"], votes["sums"]
         unit, slack = votes["trees"] * _UNIT, votes["trees"] * (_UNIT * _ROUNDING)
         sound = bool((votes["trees"] <= most).all() and np.isfinite(targets).all())

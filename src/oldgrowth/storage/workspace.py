@@ -12,7 +12,7 @@ import os
 import stat
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
@@ -67,7 +67,7 @@ class Workspace:
             return self._files[name]
 
     def refuse_foreign(self, path: Path) -> None:
-        """Refuse what no fit makes, such as a second name of a file that is elsewhere, too."""
+        """Refuse a file that no fit makes, such as a hard link to a file elsewhere."""
         found = os.lstat(path)
         if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1 or found.st_uid != os.geteuid():
             raise CheckpointError(self.named, f"{path} was not made by a fit")
@@ -76,7 +76,7 @@ class Workspace:
             raise SharedCheckpointError(self.named, path, f"other users can write to it (mode {mode:o})")
 
     def unnamed(self) -> SpillFile:
-        """A file that is gone when nobody uses it any more."""
+        """A file without a name, which is deleted when nobody uses it any more."""
         try:
             try:
                 descriptor, path = tempfile.mkstemp(prefix="nameless-", dir=self.path)
@@ -90,7 +90,7 @@ class Workspace:
         return self._unnamed[-1]
 
     def remove(self, name: str) -> None:
-        """A file that is not needed any more; what cannot be removed now is tried again in the end."""
+        """Remove a file. If that fails now, it is tried again at the end."""
         if name in self._files:
             self._files.pop(name).remove()
         else:
@@ -110,11 +110,11 @@ class Workspace:
         return os.path.lexists(self.path / name)
 
     def names(self) -> list[str]:
-        """Of all files that the fit made here."""
+        """The names of all files that the fit made here."""
         return fit_directory.made_by_fit(self.path)
 
     def read(self, name: str) -> bytes:
-        """A small file as a whole."""
+        """The contents of a small file."""
         path = self.path / name
         try:
             self.refuse_foreign(path)
@@ -124,7 +124,7 @@ class Workspace:
             raise SpillDirectoryError(f"{path} could not be read: {error.strerror}.") from error
 
     def replace(self, name: str, data: bytes) -> None:
-        """Write a small file whole or not at all, also if the machine fails."""
+        """Write a small file completely or not at all, also if the machine fails."""
         temporary = self.path / f"{name}.new"
         self.take(len(data))
         try:
@@ -151,7 +151,7 @@ class Workspace:
             self._unsynced_names = False
 
     def sync_names(self, directories: Iterable[Path]) -> None:
-        """Make sure that what was made in these directories outlives a power cut."""
+        """Make sure that the names in these directories outlive a power cut."""
         for path in directories:
             try:
                 fit_directory.sync_directory(path)
@@ -159,14 +159,14 @@ class Workspace:
                 raise self.write_failed(error, path, 0) from error
 
     def take(self, n_bytes: int) -> None:
-        """Room on disk for what is written next; refused beyond the limit."""
+        """Reserve disk space for the next bytes to be written; refused beyond the limit."""
         with self._counting:
             if self.limit is not None and self._on_disk + n_bytes > self.limit:
                 raise SpillLimitError(self.path, self.limit, self._on_disk, n_bytes)
             self._on_disk += n_bytes
 
     def give_back(self, n_bytes: int) -> None:
-        """Room on disk that was taken and is not needed."""
+        """Return disk space that was reserved and is not needed."""
         with self._counting:
             self._on_disk -= n_bytes
 
@@ -180,7 +180,7 @@ class Workspace:
         return total
 
     def free(self) -> int:
-        """Bytes that are free on the disk, if it tells."""
+        """Free bytes on the disk, if known."""
         try:
             return disk_space(nearest_existing(self.path)).free
         except SpillDirectoryError:
@@ -194,25 +194,26 @@ class Workspace:
         return SpillDirectoryError(f"{path} could not be written: {error.strerror}.")
 
     def damaged(self, path: Path, offset: int, wrong: str) -> Exception:
-        """What was read back is not what was written: whoever takes up the directory finds that, too."""
+        """The error for bytes that differ from what was written. Whoever resumes from the directory finds
+        them, too."""
         if self.persistent:
             return DamagedCheckpointError(path, f"{wrong} (at byte {offset:,})")
         return DamagedBlockError(path, offset, wrong)
 
     def impossible(self, path: Path, offset: int, wrong: str) -> Exception:
-        """What another process wrote has the right checksum, and no fit writes it."""
+        """The error for bytes of another process with the right checksum, which no fit writes."""
         if not self.persistent:
             return self.damaged(path, offset, wrong)
         return DamagedCheckpointError(path, f"{wrong} (at byte {offset:,})", self.path)
 
     def lost(self, path: Path, what: str) -> None:
-        """Tell that a file that another process left is damaged, and that what was in it is done again."""
+        """Warn that a file that another process left is damaged, and that its contents are computed again."""
         warn(DamagedPartWarning(path, what))
 
     def close(self, finished: bool) -> None:
-        """Release the directory; it stays only if it is to be taken up again.
+        """Release the directory, and remove it unless a fit is to resume from it.
 
-        Whatever fails here, a fit that is finished is kept, and the error of one that failed is the one seen.
+        If that fails, a finished fit is kept, and the error of a failed fit is the one raised.
         """
         with uninterrupted():
             self._close(finished)
@@ -235,23 +236,26 @@ class Workspace:
 
 @contextmanager
 def spill_workspace(spill_dir: Path | None, demo: bool = False) -> Iterator[Workspace]:
-    """A new private directory in `spill_dir`, or in the system's place for temporary files."""
+    """A new private directory in `spill_dir`, or in the system's directory for temporary files."""
     parent = Path(tempfile.gettempdir()) if spill_dir is None else spill_dir
     workspace = None
     try:
         with uninterrupted():
-            workspace = _new_workspace(parent, demo)
+            workspace = new_workspace(parent, demo)
         yield workspace
     finally:
         if workspace is not None:
             workspace.close(finished=True)
 
 
-def _new_workspace(parent: Path, demo: bool) -> Workspace:
+def new_workspace(
+    parent: Path, demo: bool = False, spared: Callable[[Path], bool] = lambda path: False
+) -> Workspace:
+    """A new private directory in `parent`, which is rid of what killed fits left, unless that is `spared`."""
     path = None
     try:
         parent.mkdir(parents=True, exist_ok=True)
-        reclaim(parent)
+        reclaim(parent, spared)
         path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))  # readable by its owner alone
         lock = fit_directory.take(path, demo)
     except OSError as error:
@@ -265,25 +269,31 @@ def _new_workspace(parent: Path, demo: bool) -> Workspace:
     return Workspace(path, lock, persistent=False)
 
 
-def reclaim(parent: Path) -> int:
-    """Remove what killed fits left here, known by their markers; returns how many directories."""
+def reclaim(parent: Path, spared: Callable[[Path], bool] = lambda path: False) -> int:
+    """Remove the directories that killed fits left here, known by their markers; returns their number."""
     removed = 0
-    for entry in os.scandir(parent):
-        if not entry.name.startswith(_PREFIX) or not entry.is_dir(follow_symlinks=False):
-            continue
-        path = Path(entry.path)
-        with suppress(OSError):  # another process may be faster, or it is not ours to remove
-            if fit_directory.others_can_write(path) or not fit_directory.is_marked(path):
-                continue
-            lock = fit_directory.take(path)
-            if lock is None:
-                continue
+    for path, lock in left_behind(parent, lambda path: not spared(path)):
+        with suppress(OSError):  # it is not ours to remove
             try:
                 fit_directory.clear(path)
             finally:
                 os.close(lock)
             removed += 1
     return removed
+
+
+def left_behind(parent: Path, wanted: Callable[[Path], bool]) -> Iterator[tuple[Path, int]]:
+    """The directories that killed fits left here, if they are wanted, and the lock of each."""
+    for entry in os.scandir(parent):
+        if not entry.name.startswith(_PREFIX) or not entry.is_dir(follow_symlinks=False):
+            continue
+        path, lock = Path(entry.path), None
+        with suppress(OSError):  # another process may be faster
+            if fit_directory.others_can_write(path) or not fit_directory.is_marked(path):
+                continue
+            lock = fit_directory.take(path) if wanted(path) else None
+        if lock is not None:
+            yield path, lock
 
 
 def _tell_of_leftovers(path: Path, error: OSError) -> None:

@@ -89,6 +89,11 @@ def return_memory_when_freed() -> None:
     _core.return_memory_when_freed()
 
 
+def share_one_heap() -> None:
+    """Have all threads share one heap: each other one reserves 64 MB of addresses."""
+    _core.share_one_heap()
+
+
 def keep_freed_memory() -> None:
     """Have the process keep freed blocks until the end of a stage: the next bucket needs as much again, and
     new memory costs a page fault for each page."""

@@ -17,15 +17,16 @@ from typing import Any, TypeVar, cast
 
 from ..errors import OldgrowthError, OutOfMemoryError, ThreadLimitError
 from ..messages.text import human_bytes
-from .memory import resident_memory, return_memory_when_freed
+from .memory import resident_memory, return_memory_when_freed, share_one_heap
 
 try:
     import resource
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-# Address space without which libraries fail in ways that nobody can catch: for buffers, and for each thread.
-_LEAST_ADDRESSES, _ADDRESSES_OF_THREAD = 64 * 2**20, 16 * 2**20
+# Address space without which libraries fail in ways that nobody can catch, and that of the stack of a thread
+# if stacks are not limited.
+_LEAST_ADDRESSES, _USUAL_STACK = 64 * 2**20, 8 * 2**20
 
 # The messages of Python, Arrow and polars.
 _NO_THREAD = re.compile(r"start new thread|launch worker thread|spawn \w*\s*thread", re.IGNORECASE)
@@ -61,25 +62,40 @@ def clear_about_limits(method: _Method) -> _Method:
     return cast(_Method, wrapped)
 
 
-def check_address_space(n_jobs: int) -> None:
-    """Refuse to start work if the limit on addresses (ulimit -v) leaves too little for `n_jobs` threads.
+def check_address_space() -> None:
+    """Refuse to start work if the limit on addresses (ulimit -v) leaves too little for a single thread.
 
-    When it is used up, libraries and the C runtime may end the process instead of reporting an error. Under
-    such a limit, malloc has few arenas, each of which would reserve addresses.
+    When it is used up, libraries and the C runtime may end the process instead of reporting an error.
     """
-    if resource is None or (limit := resource.getrlimit(resource.RLIMIT_AS)[0]) == resource.RLIM_INFINITY:
+    limit = _limit("RLIMIT_AS")
+    if limit is None:
         return
+    share_one_heap()
     return_memory_when_freed()
+    left, needed = _addresses_left(limit), _addresses_needed(threads=1)
+    if left is not None and left < needed:
+        reason = f"{human_bytes(left)} of its addresses are left, {human_bytes(needed)} are needed"
+        raise OutOfMemoryError(reason, human_bytes(resident_memory()), human_bytes(limit))
+
+
+def addresses_for(threads: int) -> bool:
+    """Whether the limit on addresses, if there is one, leaves enough for so many more threads."""
+    limit = _limit("RLIMIT_AS")
+    left = None if limit is None else _addresses_left(limit)
+    return left is None or left >= _addresses_needed(threads)
+
+
+def _addresses_left(limit: int) -> int | None:
     try:
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
     except (OSError, ValueError):  # another system than Linux
-        return
-    needed = _LEAST_ADDRESSES + n_jobs * _ADDRESSES_OF_THREAD
-    if limit - used < needed:
-        left = (
-            f"{human_bytes(max(0, limit - used))} of its addresses are left, {human_bytes(needed)} are needed"
-        )
-        raise OutOfMemoryError(left, human_bytes(resident_memory()), human_bytes(limit))
+        return None
+    return max(0, limit - pages * resource.getpagesize())
+
+
+def _addresses_needed(threads: int) -> int:
+    """Those of the stacks of so many threads, and those that must be left then."""
+    return _LEAST_ADDRESSES + threads * (_limit("RLIMIT_STACK") or _USUAL_STACK)
 
 
 def limit_error(error: BaseException) -> OldgrowthError | None:

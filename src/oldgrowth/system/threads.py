@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
 from .. import _core
+from .resource_limits import addresses_for
 
 T = TypeVar("T")
 
@@ -30,6 +31,8 @@ class Workers(ThreadPoolExecutor):
 
     def _adjust_thread_count(self) -> None:
         """Start a thread for a submitted task; if the system allows no more, running threads do it."""
+        if self._threads and not addresses_for(threads=1):
+            return
         try:
             super()._adjust_thread_count()
         except RuntimeError:

@@ -14,12 +14,11 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 import numpy.typing as npt
 import rasterio
-from rasterio._err import CPLE_BaseError  # what GDAL's failures are raised as, if not as RasterioError
-from rasterio.errors import RasterioError
 from rasterio.shutil import copy as gdal_copy
 from rasterio.windows import Window
 
 from ...system.signals import Terminated
+from ..reading.gdal_errors import GDAL_ERRORS
 from ..reading.grid import Grid
 from .map_layers import MapLayer
 
@@ -69,7 +68,7 @@ class MapFile:
 
         try:
             found = _in_a_thread(copy)
-        except (RasterioError, CPLE_BaseError) as error:
+        except GDAL_ERRORS as error:
             raise CopyFailed(str(error.__cause__ or error)) from error
         handle = os.open(finished, os.O_RDWR | os.O_CLOEXEC)
         try:

@@ -219,7 +219,7 @@ def _made(
     """Predict what is not done yet, make files of it and publish them. Returns pixels by class value."""
     digest = work.forest.forest_.digest()
     files = _files(work, digest)
-    check_address_space(work.n_jobs)
+    check_address_space()
     _check_memory(work, files)
     raw = RawMap(workspace, work.layers, work.size, work.identity(digest))
     progress = Progress(observers, Machine(work.limit, workspace.used))

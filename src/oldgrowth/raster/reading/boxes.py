@@ -9,7 +9,7 @@ import numpy as np
 import rasterio
 from rasterio import warp
 
-from .coordinates import FAILURES
+from .gdal_errors import GDAL_ERRORS
 from .grid import Grid
 
 
@@ -51,7 +51,7 @@ class Box:
         try:
             with rasterio.Env():
                 left, bottom, right, top = warp.transform_bounds(crs, other, *self.corners)
-        except FAILURES:
+        except GDAL_ERRORS:
             return None
         if not np.isfinite((left, bottom, right, top)).all() or left > right or bottom > top:
             return None  # it crosses the meridian of 180 degrees, or is not known there

@@ -8,13 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import rasterio
 from rasterio import warp
-from rasterio._err import CPLE_BaseError
-from rasterio.errors import RasterioError
+
+from .gdal_errors import GDAL_ERRORS
 
 Floats = npt.NDArray[np.float64]
 
-# What rasterio raises if a transformation fails.
-FAILURES = (RasterioError, CPLE_BaseError)
 _AT_ONCE = 1 << 16
 
 
@@ -31,7 +29,7 @@ def transformed(points: Floats, crs: Any, other: Any) -> Floats:
         try:
             with rasterio.Env():  # which keeps errors from being printed
                 moved[first:stop] = np.column_stack(warp.transform(crs, other, some[:, 0], some[:, 1]))
-        except FAILURES:
+        except GDAL_ERRORS:
             moved[first:stop] = np.inf
             if stop - first > 1:
                 middle = (first + stop) // 2
