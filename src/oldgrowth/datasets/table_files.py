@@ -39,6 +39,7 @@ class FilesDataset(TableDataset):
                 columns = choose_columns(schema, target, features, weight, file.path)
             else:
                 check_same(whole, first.path, schema, file.path, columns)
+                whole = _with_type(whole, schema, columns.target)
             rows.append(count)
         assert columns is not None
         known = [count for count in rows if count is not None]
@@ -158,6 +159,13 @@ class FilesDataset(TableDataset):
 
     def fingerprint(self) -> dict[str, Any]:
         return {"kind": self.kind, "files": [file.described() for file in self._files], **self._roles()}
+
+
+def _with_type(first: pa.Schema, schema: pa.Schema, name: str | None) -> pa.Schema:
+    """The first schema; a column of it without values, and so without a type, has that of another file."""
+    if name is None or not pa.types.is_null(first.field(name).type):
+        return first
+    return first.set(first.get_field_index(name), schema.field(name))
 
 
 def partition_types(files: list[SourceFile], target: Any) -> dict[str, pa.DataType]:
