@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..forest.forest import Forest, MappedArrays
+from ..forest.forest import TYPES, Forest, MappedArrays
 from ..storage.grown_trees import GrownTrees
 from ..storage.workspace import Workspace
 from .top_trees import TopTree
+
+# Arrays by name, each with its length and its parts in order.
+Filled: TypeAlias = Iterable[tuple[str, int, Iterable[npt.NDArray[Any]]]]
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,33 @@ def assemble(
     if mapped is None:  # else it is perhaps larger than memory: each tree is checked when it is read
         forest.check()
     return Assembled(forest, _mean_gain(gains), depth)
+
+
+def arrays_in_memory(filled: Filled) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of a forest from their parts."""
+    arrays = {}
+    for name, length, parts in filled:
+        array: _InMemory | None = None
+        for part in parts:
+            array = array or _InMemory(length, part.dtype)
+            array.append(part)
+        arrays[name] = np.zeros(0, dtype=TYPES[name]) if array is None else array.array()
+    return arrays
+
+
+def arrays_on_disk(filled: Filled, workspace: Workspace) -> tuple[dict[str, npt.NDArray[Any]], MappedArrays]:
+    """The same, with nodes and table in files that are mapped."""
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    files: dict[str, _OnDisk] = {}
+    for name, length, parts in filled:
+        if name not in ("nodes", "table"):
+            arrays |= arrays_in_memory([(name, length, parts)])
+            continue
+        files[name] = _OnDisk(workspace, length, TYPES[name])
+        for part in parts:
+            files[name].append(part)
+        arrays[name] = files[name].array()
+    return arrays, _mapped_arrays(workspace, files)
 
 
 def _starts(lengths: list[int] | npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:

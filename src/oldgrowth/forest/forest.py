@@ -28,7 +28,11 @@ ARRAYS = (
     "table",
     "tree_crc",
 )
-
+# Of their items.
+TYPES: dict[str, np.dtype[Any]] = {name: np.dtype("<u8") for name in ARRAYS} | {
+    "table": np.dtype("<f4"),
+    "tree_crc": np.dtype("<u4"),
+}
 
 # Bytes of a mapped array that are copied at a time.
 _PART_BYTES = 2**23
@@ -131,6 +135,10 @@ class Forest:
         """Memory of a thread that predicts, in bytes: for each row, and besides."""
         row, thread = self._core.prediction_bytes(evict)
         return row, thread
+
+    def length(self, name: str) -> int:
+        """The number of items of an array."""
+        return len(self._arrays[name])
 
     def parts(self, name: str) -> Iterator[npt.NDArray[Any]]:
         """The parts of an array, in order; parts of a mapped array are copies.

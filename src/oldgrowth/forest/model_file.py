@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ from ..errors import (
     UnreadableModelFileError,
 )
 from ..system.atomic_file import new_file
-from .forest import ARRAYS, Forest, MappedArrays
+from .forest import ARRAYS, TYPES, Forest, MappedArrays
 from .model_meta import SavedForest, shape_of
 
 VERSION = 1
@@ -42,11 +42,7 @@ _HEADER = struct.Struct("<8sIIQ")  # magic, version, number of sections, length 
 _ENTRY = struct.Struct("<16s8sQQI4x")  # name, type of the items, offset, length in bytes, CRC-32C
 _CRC = struct.Struct("<I")  # of the first page up to here, in its last four bytes
 _PART_BYTES = 1 << 26  # read and written at a time
-_TYPES: dict[str, np.dtype[Any]] = {name: np.dtype("<u8") for name in ARRAYS} | {
-    "table": np.dtype("<f4"),
-    "tree_crc": np.dtype("<u4"),
-    "meta": np.dtype("u1"),
-}
+_TYPES = TYPES | {"meta": np.dtype("u1")}
 # The sections of bottom trees, each with its checksum: a tree is checked when it is first used.
 _TREES = ("nodes", "table")
 
@@ -169,11 +165,23 @@ class ModelWriter:
         self._file.write(page)
 
 
-def write_model(path: str | os.PathLike[str], forest: Forest, meta: dict[str, Any]) -> None:
+class Arrays(Protocol):
+    """The arrays of a forest, part by part."""
+
+    saved_to: Path | None
+
+    def length(self, name: str) -> int:
+        """The number of items of an array."""
+
+    def parts(self, name: str) -> Iterator[npt.NDArray[Any]]:
+        """The parts of an array, in order."""
+
+
+def write_model(path: str | os.PathLike[str], forest: Arrays, meta: dict[str, Any]) -> None:
     """Write a forest and the metadata from `describe`."""
     with ModelWriter(path) as writer:
         for name in ARRAYS:
-            writer.start(name, len(getattr(forest, name)))
+            writer.start(name, forest.length(name))
             for part in forest.parts(name):
                 writer.append(part)
             writer.finish()
