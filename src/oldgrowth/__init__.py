@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         SubsetForestClassifier,
         SubsetForestRegressor,
     )
+    from .estimators.merging import merge
     from .estimators.saved import load
     from .planning.disk_plan import DiskEstimate
     from .reporting.progress import FitProgress
@@ -31,6 +32,7 @@ __all__ = [
     "SubsetForestRegressor",
     "__version__",
     "load",
+    "merge",
     "open_dataset",
 ]
 
@@ -42,6 +44,7 @@ _MODULE_OF = dict.fromkeys(_ESTIMATORS, "estimators.forests") | {
     "OldgrowthError": "errors",
     "__version__": "_version",
     "load": "estimators.saved",
+    "merge": "estimators.merging",
     "open_dataset": "datasets",
 }
 _SUBMODULES = ("datasets", "errors", "estimators", "plot", "raster")

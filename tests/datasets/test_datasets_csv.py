@@ -159,3 +159,31 @@ def test_impossible_options(tmp_path):
         open_dataset(path, types={"a": "nothing"})
     with pytest.raises(ParameterError, match="separator"):
         open_dataset(path, separator=";")
+
+
+@pytest.mark.parametrize("empty", ["a,y\n", "a,y\n1,\n2,\n"], ids=["no rows", "no labels"])
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [("7", np.array([7])), ("2.5", np.array([2.5])), ("true", np.array([True])), ("u", None)],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_file_without_labels_does_not_decide_their_type(empty, values, wanted, first, tmp_path):
+    write(tmp_path, empty, f"{'a' if first else 'z'}.csv")
+    write(tmp_path, f"a,y\n3,{values}\n", "m.csv")
+    data = open_dataset(tmp_path, target="y")
+    if "1" in empty:
+        with pytest.raises(MissingLabelError):
+            next(iter(data.batches(9)))
+        return
+    (batch,) = data.batches(9)
+    if wanted is None:
+        assert batch.y.decoded().tolist() == ["u"]
+    else:
+        assert batch.y.dtype == wanted.dtype and batch.y.tolist() == wanted.tolist()
+
+
+def test_files_without_a_single_label(tmp_path):
+    write(tmp_path, "a,y\n", "a.csv")
+    write(tmp_path, "a,y\n1,\n", "b.csv")
+    with pytest.raises(MissingLabelError):
+        next(iter(open_dataset(tmp_path, target="y").batches(9)))

@@ -119,6 +119,15 @@ def test_files_of_a_list_are_one_scene_if_their_bands_differ(tmp_path):
     assert len(nested.scenes) == 2 and nested.feature_names == both.feature_names
 
 
+def test_a_date_at_the_end_of_a_name_is_no_band(tmp_path):
+    dem = write_raster(tmp_path / "dem_2020.tif", BANDS[:1])
+    slope = write_raster(tmp_path / "slope_2020.tif", BANDS[1:2])
+    elsewhere = write_raster(tmp_path / "dem_2021.tif", BANDS[:1], crs="EPSG:32737")
+    scene = raster.open_scene([dem, slope])
+    assert len(scene.scenes) == 1 and scene.feature_names == ("dem_2020", "slope_2020")
+    assert len(raster.open_scene([dem, elsewhere]).scenes) == 2
+
+
 @pytest.mark.parametrize("names", [["blue", "near infrared", "2nd"], ["gray", "gray", ""]])
 def test_bands_are_named_by_description_or_number(tmp_path, names):
     scene = raster.open_scene(write_raster(tmp_path / "scene.tif", BANDS, names=names))

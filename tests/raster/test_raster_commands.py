@@ -322,6 +322,19 @@ def test_labels_of_rasters_and_a_cap_per_class(place, tmp_path, capsys):
     assert oldgrowth.load(tmp_path / "g.og").classes_.tolist() == ["two"]
 
 
+def test_tables_beside_rasters_are_told(place, tmp_path, capsys):
+    """A directory with both may have been named for either."""
+    write_scene(tmp_path / "scene", 3)
+    (tmp_path / "scene" / "notes").mkdir()
+    (tmp_path / "scene" / "notes" / "rows.csv").write_text("a,y\n1,2\n")
+    (tmp_path / "scene" / "LC08_x_MTL.txt").write_text("sensor")
+    done("predict", place / "forest.og", tmp_path / "scene", "-q", "-o", tmp_path / "map.tif")
+    told = capsys.readouterr().err
+    assert "its tables are not read: 'rows.csv'. To read these, name them" in told and "MTL" not in told
+    done("predict", place / "forest.og", place / "scenes/new", "-q", "-o", tmp_path / "new.tif")
+    assert "tables" not in capsys.readouterr().err
+
+
 def test_an_interrupted_map_is_resumed(place, tmp_path, capsys, monkeypatch):
     """The command tells where its work is kept, and goes on from there."""
     command = ["predict", f"{place}/forest.og", f"{place}/scenes/new", "-q", "-o"]

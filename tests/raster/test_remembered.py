@@ -107,9 +107,19 @@ def test_a_warning_of_pixels_that_training_left_out(tmp_path):
         with pytest.warns(LeftOutWarning, match=told) as found:
             raster.write_map(forest, raster.open_scene(files, **options), out)
         assert len(found) == 1 and found[0].filename == __file__
+        for ask in (forest.predict, forest.apply, forest.predict_proba):
+            with pytest.warns(LeftOutWarning, match=told) as found:
+                ask(raster.open_scene(files, **options))
+            assert len(found) == 1 and found[0].filename == __file__
+        with pytest.warns(LeftOutWarning, match=told) as found:
+            forest.score(raster.open_scene([files, files], **options).with_labels(tmp_path / "labels.tif"))
+        assert len(found) == 1 and found[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error", LeftOutWarning)
         raster.write_map(forest, scene, out)
+        forest.predict(scene)
+        forest.predict(raster.scene_like(forest, files, mask=False, nodata=0))
+        forest.score(raster.scene_like(forest, files).with_labels(tmp_path / "labels.tif"))
         raster.write_map(forest, raster.open_scene(files, mask=mask, nodata=7), out)
         raster.write_map(forest, raster.scene_like(forest, files), out)
         raster.write_map(forest, raster.scene_like(forest, files, mask=False, nodata=0), out)

@@ -16,6 +16,7 @@ import pytest
 
 import oldgrowth
 from oldgrowth.errors import OutputError, ParameterError, UnwritableFileError
+from oldgrowth.system import atomic_file
 from oldgrowth.system.atomic_file import new_file
 
 
@@ -145,3 +146,25 @@ def test_a_file_that_cannot_be_moved_in_is_named(what: str, tmp_path: Path) -> N
     os.close(reading)
     os.close(writing)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_has_its_name_is_written_whatever_closing_it_meets(tmp_path: Path, monkeypatch) -> None:
+    """It is synced then; an error would say that the old file is unchanged."""
+    path = tmp_path / "out"
+    path.write_text("old")
+    replace, moved = os.replace, []
+    monkeypatch.setattr(os, "replace", lambda *names: moved.append(replace(*names)))
+    seek = atomic_file._NamedFile.seek
+
+    def failing(file: Any, *args: int) -> int:
+        if moved:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return seek(file, *args)
+
+    monkeypatch.setattr(atomic_file._NamedFile, "seek", failing)
+    with new_file(path) as file:
+        file.write(b"new and long")
+        file.seek(0)
+        file.read(3)  # closing moves back to where the reader of the buffer is
+    assert moved and path.read_text() == "new and long"
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]

@@ -34,6 +34,7 @@ from .options import (
     FEATURES,
     FORCE,
     FOREST,
+    FORESTS,
     JOBS,
     JSON,
     MEMORY,
@@ -42,13 +43,14 @@ from .options import (
     SOURCES,
     STANDARD,
     State,
-    check_writable,
     comma_names,
     debug_option,
     forest_path,
     memory_size,
+    picture_path,
     points_path,
     prediction_path,
+    size_option,
     source_options,
 )
 from .parameters import LateOptions, given_parameters, in_options, parameter_options
@@ -67,8 +69,6 @@ _ABOUT_PARAMETERS = (
     ParameterError,
     SpillDirectoryError,
 )
-# Generating a scene of this size already takes some gigabytes of memory, and more of disk.
-_MAX_SIDE = 5000
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -273,6 +273,29 @@ def sample(map_file: Path, output: Path, quiet: bool, as_json: bool, force: bool
 
 
 @cli.command()
+@FORESTS
+@FORCE
+@click.option(
+    "--output", "-o", type=PATH, required=True, callback=forest_path, help="Where to save the merged forest."
+)
+@QUIET
+@JSON
+@debug_option
+def merge(forests: tuple[Path, ...], output: Path, quiet: bool, as_json: bool, force: bool) -> None:
+    """Save all trees of the files FORESTS, which saw the same features, as one forest.
+
+    It predicts the mean of what they predict, weighted by their numbers of trees. Their rows, seeds and
+    classes may differ.
+
+    \b
+    oldgrowth merge monday.og tuesday.og -o week.og
+    """
+    from .merge import run_merge
+
+    run_merge(forests, output, as_json, _console(quiet))
+
+
+@cli.command()
 @FOREST
 @JSON
 @debug_option
@@ -283,24 +306,7 @@ def inspect(forest: Path, as_json: bool) -> None:
     run_inspect(forest, as_json, _console())
 
 
-def picture_path(_: click.Context, __: click.Parameter, path: Path) -> Path:
-    from ..demo.picture import SUFFIXES
-
-    return check_writable(path, SUFFIXES)
-
-
-def _size_option() -> list[click.Parameter]:
-    from ..demo.scene import MIN_SIDE
-
-    return [
-        click.Option(
-            ["--size"], type=click.IntRange(MIN_SIDE, _MAX_SIDE), default=3000, show_default=True,
-            help="Height and width of the scene in pixels.",
-        )
-    ]  # fmt: skip
-
-
-@cli.command(cls=LateOptions, late=_size_option, before="trees")
+@cli.command(cls=LateOptions, late=size_option, before="trees")
 @click.option("--trees", type=click.IntRange(min=1), default=8, show_default=True, help="Number of trees.")
 @click.option("--memory-limit", default="850MB", show_default=True, callback=memory_size, metavar="SIZE",
               help="Maximum memory of the process while it trains.")  # fmt: skip

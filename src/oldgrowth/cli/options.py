@@ -101,6 +101,8 @@ def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)  # fmt: skip
 
 
+# Generating a scene of this size already takes some gigabytes of memory, and more of disk.
+_MAX_SIDE = 5000
 PATH = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -114,6 +116,9 @@ class _ForestFile(click.Path):
 
 
 FOREST = click.argument("forest", type=_ForestFile(exists=True, dir_okay=False, path_type=Path))
+FORESTS = click.argument(
+    "forests", type=_ForestFile(exists=True, dir_okay=False, path_type=Path), nargs=-1, required=True
+)
 SOURCES = click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
@@ -193,3 +198,20 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _READING = ("format", "delimiter", "header", "decimal", "encoding", "types", "external_files")
+
+
+def picture_path(_: click.Context, __: click.Parameter, path: Path) -> Path:
+    from ..demo.picture import SUFFIXES
+
+    return check_writable(path, SUFFIXES)
+
+
+def size_option() -> list[click.Parameter]:
+    from ..demo.scene import MIN_SIDE
+
+    return [
+        click.Option(
+            ["--size"], type=click.IntRange(MIN_SIDE, _MAX_SIDE), default=3000, show_default=True,
+            help="Height and width of the scene in pixels.",
+        )
+    ]  # fmt: skip

@@ -13,9 +13,11 @@ import click
 from ..datasets.base import Dataset
 from ..datasets.columns import AllBut
 from ..datasets.files import is_url
-from ..datasets.map_files import has_rasters, is_pattern, is_vector
+from ..datasets.map_files import has_rasters, is_pattern, is_vector, names_below
 from ..errors import DataError, MissingMaskError
 from ..forest.batch_predict import columns_for
+from ..messages.log import warn
+from ..messages.surface import listed
 from .columns import Columns
 from .options import STANDARD
 from .scene_options import LABELS
@@ -44,7 +46,22 @@ def are_scenes(paths: tuple[str, ...], options: dict[str, Any], reading: dict[st
     if rasters and reading:
         name = {"types": "type"}.get(name := next(iter(reading)), name).replace("_", "-")
         raise click.UsageError(f"--{name} is for tables, but {rasters[0]!r} is of rasters.")
+    for path in map(os.path.expanduser, rasters):
+        if os.path.isdir(path):
+            _tell_of_tables(path)
     return bool(rasters)
+
+
+def _tell_of_tables(directory: str) -> None:
+    """A directory with rasters may have been named for its tables."""
+    from ..datasets.opening import FORMATS
+
+    tables = names_below(directory, tuple(end for ends, _, _ in FORMATS.values() for end in ends))
+    if tables:
+        warn(
+            f"{directory} has rasters, so it is a scene; its tables are not read: {listed(tables, 5)}. "
+            "To read these, name them."
+        )
 
 
 def check_exist(paths: Sequence[str]) -> None:

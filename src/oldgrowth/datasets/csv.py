@@ -70,6 +70,9 @@ class CSVDataset(FilesDataset):
         check_names(target, features, weight, files[0].path)
         self._asked = (target, weight, features)
         super().__init__(files, target, features, weight)
+        if target is not None and pa.types.is_null(self._schema.field(target).type):
+            column = pa.field(target, pa.string())  # no file has values in its first block
+            self._schema = self._schema.set(self._schema.get_field_index(target), column)
         known = set(self._schema.names)
         unknown = [name for name in self._options.types if name not in known]
         if unknown:
@@ -148,7 +151,7 @@ class CSVDataset(FilesDataset):
         if pa.types.is_binary(field.type):
             return pa.string()  # in another encoding: an error when the column is read
         if field.name == self._asked[0]:
-            return pa.string() if kind in ("other", "null") else field.type
+            return pa.string() if kind == "other" else field.type
         return pa.float64() if kind in ("whole", "null") else field.type
 
     def _features_of(self, names: list[str]) -> list[str]:

@@ -33,6 +33,11 @@ def has_rasters(source: str) -> bool:
     return is_raster(path)
 
 
+def names_below(directory: str, endings: tuple[str, ...]) -> list[str]:
+    """The files in a directory, and in those below, that end so."""
+    return sorted(name for name in _files_below(directory) if name.lower().endswith(endings))
+
+
 def is_pattern(path: str) -> bool:
     return MAGIC.search(path) is not None and not os.path.lexists(path)
 

@@ -121,6 +121,13 @@ class SharedModelError(ModelFileError):
         )
 
 
+class MergeError(OldgrowthError):
+    """Forests cannot become one."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"The forests cannot be merged: {why}.")
+
+
 class NotKeptError(OldgrowthError, AttributeError):
     """An attribute of scikit-learn's forests that these do not keep."""
 

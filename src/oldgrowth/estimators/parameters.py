@@ -161,7 +161,8 @@ PARAMETERS = (
     Parameter("verbose", "int", 0, "1 shows progress.", level, changes_model=False),
     Parameter(
         "warm_start", "bool", False,
-        "Whether fit keeps the trees of the last fit and grows only as many more as n_estimators asks for.", flag,
+        "Only False is accepted: fit the further trees with another random_state and add them by oldgrowth.merge.",
+        only_default(False, "fit the further trees with another random_state and add them by oldgrowth.merge"),
         changes_model=False, option=False,
     ),
     Parameter(

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..forest.forest import Forest, MappedArrays
+from ..forest.forest import MAPPED, TYPES, Forest, MappedArrays
 from ..plan import Plan
 from ..storage.grown_trees import BottomTree, GrownTrees
 from ..storage.workspace import Workspace
 from .top_trees import TopTree
+
+# Arrays by name, each with its length and its parts in order.
+Filled: TypeAlias = Iterable[tuple[str, int, Iterable[npt.NDArray[Any]]]]
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,33 @@ def _category_arrays(levels: tuple[int, ...], tops: list[TopTree]) -> dict[str, 
         "top_sets": np.concatenate([top.sets for top in tops]),
         "top_set_start": _starts([len(top.sets) for top in tops]),
     }
+
+
+def arrays_in_memory(filled: Filled) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of a forest from their parts."""
+    arrays = {}
+    for name, length, parts in filled:
+        array: _InMemory | None = None
+        for part in parts:
+            array = array or _InMemory(length, part.dtype)
+            array.append(part)
+        arrays[name] = np.zeros(0, dtype=TYPES[name]) if array is None else array.array()
+    return arrays
+
+
+def arrays_on_disk(filled: Filled, workspace: Workspace) -> tuple[dict[str, npt.NDArray[Any]], MappedArrays]:
+    """The same, with the arrays of trees in files that are mapped."""
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    files: dict[str, _OnDisk] = {}
+    for name, length, parts in filled:
+        if name not in MAPPED:
+            arrays |= arrays_in_memory([(name, length, parts)])
+            continue
+        files[name] = _OnDisk(workspace, length, TYPES[name])
+        for part in parts:
+            files[name].append(part)
+        arrays[name] = files[name].array()
+    return arrays, _mapped_arrays(workspace, files)
 
 
 def _starts(lengths: list[int] | npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:

@@ -30,7 +30,16 @@ ARRAYS = (
 )
 # Those that only a forest with categorical features has.
 CATEGORY_ARRAYS = ("levels", "top_sets", "top_set_start", "sets", "set_start")
-
+# Those of bottom trees, which may be mapped from files: a tree is checked when it is first used.
+MAPPED = ("nodes", "table", "sets")
+# Of their items.
+TYPES: dict[str, np.dtype[Any]] = {name: np.dtype("<u8") for name in (*ARRAYS, *CATEGORY_ARRAYS)} | {
+    "table": np.dtype("<f4"),
+    "tree_crc": np.dtype("<u4"),
+    "levels": np.dtype("<u4"),
+    "top_sets": np.dtype("<u2"),
+    "sets": np.dtype("<u2"),
+}
 
 # Bytes of a mapped array that are copied at a time.
 _PART_BYTES = 2**23
@@ -149,6 +158,10 @@ class Forest:
         """Memory of a thread that predicts, in bytes: for each row, and besides."""
         row, thread = self._core.prediction_bytes(evict)
         return row, thread
+
+    def length(self, name: str) -> int:
+        """The number of items of an array."""
+        return len(self._arrays[name])
 
     def parts(self, name: str) -> Iterator[npt.NDArray[Any]]:
         """The parts of an array, in order; parts of a mapped array are copies.

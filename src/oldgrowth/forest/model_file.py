@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ from ..errors import (
     UnreadableModelFileError,
 )
 from ..system.atomic_file import new_file
-from .forest import ARRAYS, Forest, MappedArrays
+from .forest import ARRAYS, CATEGORY_ARRAYS, MAPPED, TYPES, Forest, MappedArrays
 from .model_meta import SavedForest, shape_of
 
 VERSION = 2  # of a forest with categorical features; of others it is 1
@@ -42,22 +42,9 @@ _HEADER = struct.Struct("<8sIIQ")  # magic, version, number of sections, length 
 _ENTRY = struct.Struct("<16s8sQQI4x")  # name, type of the items, offset, length in bytes, CRC-32C
 _CRC = struct.Struct("<I")  # of the first page up to here, in its last four bytes
 _PART_BYTES = 1 << 26  # read and written at a time
-_TYPES: dict[str, np.dtype[Any]] = {name: np.dtype("<u8") for name in ARRAYS} | {
-    "table": np.dtype("<f4"),
-    "tree_crc": np.dtype("<u4"),
-    "meta": np.dtype("u1"),
-}
-# The sections of bottom trees, each with its checksum: a tree is checked when it is first used.
-_TREES = ("nodes", "table", "sets")
-# The sections that a file of version 2 has in addition.
-_CATEGORY_TYPES: dict[str, np.dtype[Any]] = {
-    "levels": np.dtype("<u4"),
-    "top_sets": np.dtype("<u2"),
-    "top_set_start": np.dtype("<u8"),
-    "sets": np.dtype("<u2"),
-    "set_start": np.dtype("<u8"),
-}
-_ALL_TYPES = _TYPES | _CATEGORY_TYPES
+_ALL_TYPES = TYPES | {"meta": np.dtype("u1")}
+# A file of version 1 has no categories.
+_TYPES = {name: kind for name, kind in _ALL_TYPES.items() if name not in CATEGORY_ARRAYS}
 
 
 @dataclass(frozen=True)
@@ -173,7 +160,7 @@ class ModelWriter:
 
     def _write_header(self) -> None:
         written = {s.name for s in self._sections}
-        version = 2 if written & _CATEGORY_TYPES.keys() else 1
+        version = 2 if written.intersection(CATEGORY_ARRAYS) else 1
         missing = sorted(_types_of(version).keys() - written)
         assert self._open is None and not missing, f"{missing} not written"
         page = bytearray(PAGE)
@@ -186,11 +173,27 @@ class ModelWriter:
         self._file.write(page)
 
 
-def write_model(path: str | os.PathLike[str], forest: Forest, meta: dict[str, Any]) -> None:
+class Arrays(Protocol):
+    """The arrays of a forest, part by part."""
+
+    saved_to: Path | None
+
+    @property
+    def array_names(self) -> tuple[str, ...]:
+        """The arrays that it has, in their order."""
+
+    def length(self, name: str) -> int:
+        """The number of items of an array."""
+
+    def parts(self, name: str) -> Iterator[npt.NDArray[Any]]:
+        """The parts of an array, in order."""
+
+
+def write_model(path: str | os.PathLike[str], forest: Arrays, meta: dict[str, Any]) -> None:
     """Write a forest and the metadata from `describe`."""
     with ModelWriter(path) as writer:
         for name in forest.array_names:
-            writer.start(name, len(getattr(forest, name)))
+            writer.start(name, forest.length(name))
             for part in forest.parts(name):
                 writer.append(part)
             writer.finish()
@@ -228,7 +231,7 @@ def read_model(path: str | os.PathLike[str], mmap: bool = True) -> Model:
     arrays = {name: part.view(_ALL_TYPES[name]) for name, part in parts.items()}
     trees = None
     if mapped is not None:
-        trees = MappedArrays((mapped,), {s.name: s.crc for s in sections if s.name in _TREES}, path)
+        trees = MappedArrays((mapped,), {s.name: s.crc for s in sections if s.name in MAPPED}, path)
     forest = Forest(n_features, n_classes, arrays, path, trees)
     if not mmap:
         forest.check()
@@ -331,7 +334,7 @@ def _read_sections(
     for section in sections:
         if _read(path, file, end, section.offset - end).any():
             raise CorruptedModelFileError(path, section.name, "the bytes before it are not zero")
-        if mapped is not None and section.name in _TREES:
+        if mapped is not None and section.name in MAPPED:
             part = mapped.bytes[section.offset : section.end]
         else:
             part = _read(path, file, section.offset, section.length)

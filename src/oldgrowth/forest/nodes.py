@@ -34,6 +34,14 @@ def bucket_leaves(buckets: npt.ArrayLike) -> Nodes:
     return np.asarray(buckets, dtype=np.uint64) | _LEAF
 
 
+def with_classes(nodes: Nodes, numbers: Ints) -> Nodes:
+    """The nodes of classification trees with other numbers of classes: class k becomes `numbers[k]`."""
+    pure = is_leaf(nodes) & ((nodes & _MIXED) == 0)
+    renumbered = nodes.copy()
+    renumbered[pure] = numbers[payload(nodes[pure])].astype(np.uint64) | _LEAF
+    return renumbered
+
+
 def threshold(nodes: Nodes) -> npt.NDArray[np.float32]:
     return (nodes & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32)
 

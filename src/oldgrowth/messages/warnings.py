@@ -67,6 +67,16 @@ class TaskWarning(OldgrowthWarning):
     """The target may be classes or amounts: the task had to be guessed."""
 
 
+class SameForestWarning(OldgrowthWarning):
+    """A forest is merged with itself."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Two of the forests to merge have the same trees, which then count twice: forests of the same "
+            "rows need different seeds (random_state)."
+        )
+
+
 class FeatureNamesWarning(OldgrowthWarning):
     """Only the data or only the forest has feature names, so columns are matched by position."""
 

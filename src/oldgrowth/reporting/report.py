@@ -128,6 +128,28 @@ class FitReport:
         return lines
 
 
+def merged_report(reports: list[FitReport]) -> FitReport:
+    """The report of forests that become one: stages of the same name are added up, and so are trees and
+    buckets; of sizes and peaks it has the largest."""
+    merged = FitReport(store=reports[0].store, store_reason=f"merged from {counted(len(reports), 'forest')}")
+    for name in dict.fromkeys(stage.name for report in reports for stage in report.stages):
+        same = [stage for report in reports for stage in report.stages if stage.name == name]
+        added = ("rows", "seconds", "bytes_read", "bytes_written")
+        sums = {f: sum(getattr(stage, f) for stage in same) for f in added}
+        merged.stages.append(StageReport(name, peak_memory=max(s.peak_memory for s in same), **sums))
+    for name in ("top_trees", "trees", "buckets", "buckets_split", "nodes", "moved"):
+        setattr(merged, name, sum(getattr(report, name) for report in reports))
+    for name in (
+        "rows", "features", "record_bytes", "bucket_size", "top_sample", "depth", "rounds", "memory_limit",
+        "peak_memory",
+    ):  # fmt: skip
+        setattr(merged, name, max(getattr(report, name) for report in reports))
+    if all(report.rows_by_bucket for report in reports):
+        sizes = [np.array(top, dtype=np.int64) for report in reports for top in report.rows_by_bucket]
+        merged.count_buckets(sizes)
+    return merged
+
+
 def _aligned(cells: tuple[str, ...]) -> str:
     """A line of the table."""
     widths = (12, 14, 10, 8, 10, 10, 13)

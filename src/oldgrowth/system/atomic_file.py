@@ -61,12 +61,17 @@ def _new_file(path: Path) -> Iterator[BinaryIO]:
     try:
         _reclaim(final.parent)
         name, handle = _open_part(final)
-        with _NamedFile(handle, path) as raw, io.BufferedRandom(raw) as file:
-            yield file
-            _sync(file)
-            check_replaceable(path)
-            os.replace(name, final)
-            name = ""
+        try:
+            with _NamedFile(handle, path) as raw, io.BufferedRandom(raw) as file:
+                yield file
+                _sync(file)
+                check_replaceable(path)
+                os.replace(name, final)
+                name = ""
+        except OSError:
+            if name:
+                raise
+            # A failure to close it now does not matter: it is synced and has its name.
         _sync_directory(final.parent)
     except OSError as error:
         # Users know the final name, not the temporary one; errors of other files in the block stay.

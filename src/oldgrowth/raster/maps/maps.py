@@ -27,7 +27,6 @@ from ...system.resource_limits import check_address_space, clear_about_limits
 from ...system.signals import ended_by_signals
 from ..scenes.scene import Scene
 from .cog import LEAST_CACHE, MOST_CACHE, MapFile
-from .left_out import warn_of_scene
 from .map_layers import (
     MapLayer,
     check_colors,
@@ -210,7 +209,6 @@ def _check(forest: Any, scene: Any) -> None:
     if len(scene.scenes) != 1:
         raise ParameterError("scene", f"{len(scene.scenes)} scenes", "one scene: write a map for each")
     check_scene(forest, scene)
-    warn_of_scene(forest, scene, stacklevel=4)
 
 
 def _made(

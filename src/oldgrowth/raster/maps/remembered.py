@@ -11,9 +11,9 @@ from ...datasets.recipe import damaged_entry
 from ...errors import BandError, ParameterError, RememberedSceneError
 from ..reading.fill_values import warn_of_fill
 from ..reading.layers import Layers
+from ..scenes.left_out import left_out_by
 from ..scenes.opening import SceneOptions, layers_of
 from ..scenes.scene import Scene
-from .left_out import left_out_by
 
 Source = str | Path
 _UNSCALED = (1.0, 0.0)
@@ -118,12 +118,15 @@ def scene_like(
     for layers in scenes:
         warn_of_fill(layers)
     like = Scene([_scaled(layers, recipe.scales) for layers in scenes], recipe.patch)
-    like.opened_for = left_out_by(forest)
+    like.opened_for = left_out_by(forest.recipe_)
     return like
 
 
 def check_scene(forest: Any, scene: Scene) -> None:
-    """Refuse a scene whose features are not made as those that the forest was trained on."""
+    """Refuse a scene whose features are not made as those that the forest was trained on.
+
+    Warn if it was not opened as the forest remembers.
+    """
     if getattr(forest, "recipe_", None) is None:
         return  # the names or the number of features are checked
     recipe = Recipe.of(forest)

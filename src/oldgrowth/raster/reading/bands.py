@@ -59,8 +59,15 @@ def find_bands(files: Sequence[SourceFile], where: str, in_order: bool) -> Bands
 
 
 def are_of_one_scene(files: Sequence[SourceFile]) -> bool:
-    """Whether rasters of a list are the bands of one scene: no two bands have the same name."""
-    names = [band.name for file in files for band in _named(look_at(file), _names_of_files([file.path])[0])]
+    """Whether rasters of a list are the bands of one scene: no two bands have the same name.
+
+    A date is no name. Where all files end with one, those of one scene have the same grid.
+    """
+    looked = [look_at(file) for file in files]
+    own = [_names_of_files([file.path])[0] for file in files]
+    if all(len(bands) == 1 and not bands[0].name for bands in looked) and all(map(_is_date, own)):
+        return all(looked[0][0].grid.ratio_of(bands[0].grid) is not None for bands in looked)
+    names = [band.name for bands, name in zip(looked, own, strict=True) for band in _named(bands, name)]
     return len(names) == len(set(names))
 
 
@@ -121,6 +128,11 @@ def _lone_name(path: str) -> str:
     if len(parts) > 1 and parts[-2].lower() == "band" and parts[-1].isdecimal():
         return identifier(parts[-1])
     return identifier(parts[-1]) if parts[-1].lower() in _COLORS else "B1"
+
+
+def _is_date(name: str) -> bool:
+    """Whether a name is made of digits alone, which `identifier` lets begin with a B."""
+    return re.fullmatch(r"B?[0-9_]{4,}", name) is not None
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:

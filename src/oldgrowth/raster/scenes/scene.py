@@ -24,6 +24,7 @@ from ..reading.patches import Rows, layer_of, patch_names, rows_around
 from ..reading.recipe import check_recipe, recipe_of
 from ..reading.strips import Strip
 from .image import SceneImage, image_bytes
+from .left_out import left_out_by, warn_of_scenes
 
 # Of a strip, which is made into rows at a time, about.
 STRIP_PIXELS, STRIP_BYTES = 1 << 17, 1 << 23
@@ -247,6 +248,8 @@ class Scene(LabelledPixels):
     def made_by(self, recipe: dict[str, Any] | None) -> Scene:
         for layers in self.scenes:
             check_recipe(layers, self.patch, recipe)
+        if self.opened_for != left_out_by(recipe):  # scene_like was told what is wanted
+            warn_of_scenes(recipe, self.scenes)
         return self
 
     def _described(self) -> list[tuple[str, str]]:

@@ -16,7 +16,6 @@ from ...errors import DataError, MissingExtraError, NotCategoricalError, Paramet
 from ...estimators.shared_model import SharedModel, shared
 from ...messages.text import counted
 from ...planning.planner import jobs_of
-from ..maps.left_out import warn_of_no_mask, warn_of_nodata
 from ..maps.map_layers import (
     CONFIDENCES,
     MapLayer,
@@ -31,6 +30,7 @@ from ..reading.layers import Layers, Mask
 from ..reading.masks import MaskRule, parse_mask
 from ..reading.raster_files import Band
 from ..reading.recipe import check_recipe
+from ..scenes.left_out import warn_of_no_mask, warn_of_nodata
 from .array_scene import Halo, Prediction
 from .xarray_bands import NO_GRID, ArrayBand, ArrayBands, bands_of
 
@@ -96,10 +96,10 @@ def predict_xarray(
     layer = _layer(forest, output)
     found = bands_of(data)
     if mask is None:
-        warn_of_no_mask(forest, found.where, stacklevel=2)
+        warn_of_no_mask(forest.recipe_, found.where, stacklevel=2)
     bands, prediction = _matched(forest, found, layer, nodata, mask)
     if nodata is None:
-        warn_of_nodata(forest, found.where, _as_read(bands, prediction.layers), stacklevel=2)
+        warn_of_nodata(forest.recipe_, found.where, _as_read(bands, prediction.layers), stacklevel=2)
     sources = _sources(bands, flipped=_is_flipped(forest, data, found))
     if any(_is_lazy(array) for array in sources.arrays):
         pixels = _lazy(sources, prediction, shared(forest))
