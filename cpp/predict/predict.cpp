@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "predict/class_sums.hpp"
+#include "predict/open_sets.hpp"
 #include "predict/open_tree.hpp"
 #include "predict/route.hpp"
 
@@ -30,6 +31,7 @@ struct Tree {
   const Node* last = nullptr;  // where walks must end, if the nodes may change meanwhile
   std::span<const Node> all;
   Categories categories;
+  std::vector<std::uint32_t> set_words;  // of the sets, if it is open
   bool is_open = false;
   std::vector<OpenNode> open;
 
@@ -162,10 +164,12 @@ class Batch {
     tree.all = nodes;
     tree.last = mapped ? nodes.data() + size - 1 : nullptr;
     tree.is_open = all_.stride <= kMostOpenFeatures && size <= kMostOpenNodes && size < kWorthOpening * rows;
-    if (tree.categories.any()) tree.is_open = false;
+    const bool by_sets = tree.categories.any();
+    if (by_sets && all_.stride > kMostOpenSetFeatures) tree.is_open = false;
     if (!tree.is_open) return;
     if (tree.open.size() <= size) tree.open.resize(size + 1);
-    open_tree({format_, all_.stride, all_.may_miss}, nodes, tree.open.data());
+    open_tree({format_, all_.stride, all_.may_miss || by_sets}, nodes, tree.open.data());
+    if (by_sets) tree.is_open = open_sets(tree.categories, {tree.open.data(), size}, tree.set_words);
   }
 
   // Fills leaves_ with those of a block of rows in the first of trees_.
@@ -173,20 +177,24 @@ class Batch {
     bool has_columns = false;
     for (std::size_t j = 0; j < trees; ++j) {
       std::uint32_t* leaves = leaves_.data() + j * kBlock;
-      if (trees_[j].categories.any()) {
-        find_leaves_by_sets(format_, trees_[j].all, trees_[j].categories, list, leaves);
-        continue;
-      }
       if (!trees_[j].is_open) {
-        oldgrowth::find_leaves(format_, trees_[j].nodes, list, leaves, trees_[j].last);
+        if (forest_.categorical())
+          find_leaves_by_sets(format_, trees_[j].all, trees_[j].categories, list, leaves);
+        else
+          oldgrowth::find_leaves(format_, trees_[j].nodes, list, leaves, trees_[j].last);
         continue;
       }
       if (!has_columns) {
         columns_.resize((list.stride + 1) * kColumn);
         to_columns(list.x, list.rows, list.n, list.stride, columns_.data());
+        levels_in_columns(forest_.levels, list.n, columns_.data());
         has_columns = true;
       }
-      find_open_leaves(trees_[j].open.data(), {columns_.data(), list.stride, list.n, list.may_miss}, leaves);
+      const OpenRows rows{columns_.data(), list.stride, list.n, list.may_miss};
+      if (forest_.categorical())
+        find_open_leaves_by_sets(trees_[j].open.data(), trees_[j].set_words.data(), rows, leaves);
+      else
+        find_open_leaves(trees_[j].open.data(), rows, leaves);
     }
   }
 
@@ -301,11 +309,14 @@ PredictionBytes prediction_bytes(const Forest& forest, bool evict) {
     nodes = std::max<std::size_t>(nodes, forest.top_start[t + 1] - forest.top_start[t]);
     buckets = std::max<std::size_t>(buckets, forest.bucket_start[t + 1] - forest.bucket_start[t]);
   }
+  const std::size_t levels = forest.categorical() ? std::ranges::max(forest.levels) : 0;
+  const std::size_t most_set_words = 2 * nodes * (levels / 32 + 1);  // as a vector that grows
   const std::size_t tops_at_once = evict ? 1 : std::min(kTrees, forest.n_tops());
   const std::size_t votes = forest.n_classes > 0 ? (forest.n_classes + 7) / 8 * sizeof(std::uint64_t) : 0;
   std::size_t thread = kTrees * std::min(nodes, kMostOpenNodes) * sizeof(OpenNode) +
                        kBlock * kTrees * sizeof(std::uint32_t) + (buckets + 1) * sizeof(std::size_t) +
                        (forest.n_features + 1) * kColumn * sizeof(float);
+  if (forest.categorical()) thread += kTrees * std::min(2 * kMostSetWords, most_set_words) * sizeof(std::uint32_t);
   // Pages of the trees in use, and what the system maps around them.
   if (evict) thread += kTrees * (nodes * sizeof(Node) + rows * forest.outputs() * sizeof(float)) + 2 * kAround;
   return {(tops_at_once + 1) * sizeof(std::uint32_t) + votes, thread};
