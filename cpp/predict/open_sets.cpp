@@ -9,17 +9,15 @@ namespace {
 constexpr std::size_t kInFlight = 16;
 constexpr int kStepsAtATime = 6;
 
-// One bit for each level, and one for missing values and unknown levels.
-std::size_t words_of(std::uint32_t levels) { return levels / 32 + 1; }
-
-void flip(std::uint32_t level, std::uint32_t levels, std::uint32_t* bits) {
-  if (level < levels) bits[level / 32] ^= 1U << (level % 32);
-}
-
-void flip_set(const Categories& categories, std::uint32_t set, std::uint32_t levels, std::uint32_t* bits) {
+// Calls visit(level) for the levels of a set.
+template <class Visit>
+void visit_set(const Categories& categories, std::uint32_t set, std::uint32_t levels, const Visit& visit) {
+  const auto known = [&](std::size_t level) {
+    if (level < levels) visit(level);
+  };
   if (levels <= kInlineLevels) {
     for (std::uint32_t level = 0; level < levels; ++level)
-      if (((set >> level) & 1) != 0) flip(level, levels, bits);
+      if (((set >> level) & 1) != 0) known(level);
     return;
   }
   const auto words = categories.words;
@@ -28,14 +26,13 @@ void flip_set(const Categories& categories, std::uint32_t set, std::uint32_t lev
   const std::uint16_t head = words[set];
   const std::size_t n = head & (kLevelList - 1);
   if ((head & kLevelList) != 0) {
-    for (const std::uint16_t level : rest.first(std::min(n, rest.size()))) flip(level, levels, bits);
+    for (const std::uint16_t level : rest.first(std::min(n, rest.size()))) known(level);
     return;
   }
   const auto bitmap = rest.subspan(1, std::min(n, rest.size() - 1));
   for (std::size_t w = 0; w < bitmap.size(); ++w)
     for (std::uint32_t left = bitmap[w]; left != 0; left &= left - 1)
-      flip(static_cast<std::uint32_t>(16 * (rest[0] + w) + static_cast<std::size_t>(std::countr_zero(left))), levels,
-           bits);
+      known(16 * (rest[0] + w) + static_cast<std::size_t>(std::countr_zero(left)));
 }
 
 // One step without a branch: whether a node has a set is as hard to predict as the direction.
@@ -44,10 +41,12 @@ void flip_set(const Categories& categories, std::uint32_t set, std::uint32_t lev
   const float x = row[column & (kBySet - 1U)];
   const auto place = std::bit_cast<std::uint32_t>(x);
   const std::uint32_t by_set = -((column / kBySet) & 1U);  // all bits or none
-  const std::uint32_t word = words[(std::bit_cast<std::uint32_t>(at->threshold) & by_set) + ((place & by_set) >> 5)];
-  const std::uint32_t in_set = word >> (place & 31);
-  const auto below = static_cast<std::uint32_t>((x <= at->threshold) | ((x != x) & ((column >> 15) != 0)));
-  const std::uint32_t left = ((in_set & by_set) | (below & ~by_set)) & 1U;
+  const auto set = std::bit_cast<std::uint32_t>(at->threshold);
+  const std::uint32_t in_set = words[(place & by_set) + ((set & by_set) >> 5)] >> (set & 31);
+  const std::uint32_t missing_left = column >> 15;
+  const auto below =
+      static_cast<std::uint32_t>(x <= at->threshold) | (static_cast<std::uint32_t>(x != x) & missing_left);
+  const std::uint32_t left = (((in_set ^ missing_left) & by_set) | (below & ~by_set)) & 1U;
   const std::uint64_t go_right = std::uint64_t{left} - 1;  // all bits or none
   return at + ((at->right & go_right) | (left & ~go_right));
 }
@@ -80,30 +79,46 @@ template <std::size_t kRows>
 
 }  // namespace
 
-bool open_sets(const Categories& categories, std::span<OpenNode> open, std::vector<std::uint32_t>& words) {
-  words.assign(1, 0);  // what nodes without a set look at
+bool open_sets(const Categories& categories, std::span<OpenNode> open, OpenSets& sets) {
+  const auto feature_of = [](const OpenNode& node) { return (node.column & (kBySet - 1U)) / kColumn; };
+  const auto has_set = [&](const OpenNode& node) { return node.right != 0 && categories.levels[feature_of(node)] > 0; };
+  sets.features.assign(categories.levels.size(), {0, 0});
+  for (const OpenNode& node : open)
+    if (has_set(node)) ++sets.features[feature_of(node)].stride;
+  std::size_t words = 1;  // what nodes without a set look at
+  for (std::size_t f = 0; f < sets.features.size(); ++f) {
+    const std::size_t stride = (sets.features[f].stride + 31) / 32;
+    sets.features[f] = {static_cast<std::uint32_t>(words), static_cast<std::uint32_t>(stride)};
+    words += stride * (categories.levels[f] + 1);
+    if (words > kMostSetWords) return false;
+  }
+  sets.words.assign(words, 0);
+  std::vector<std::uint32_t> numbers(sets.features.size());
   for (OpenNode& node : open) {
-    if (node.right == 0) continue;  // a leaf
-    const std::uint16_t column = node.column & (kBySet - 1U);
-    const std::uint32_t levels = categories.levels[column / kColumn];
-    if (levels == 0) continue;
-    const std::size_t at = words.size();
-    if (at + words_of(levels) > kMostSetWords) return false;
-    const bool missing_left = (node.column & OpenNode::kMissingLeft) != 0;
-    words.resize(at + words_of(levels), missing_left ? ~0U : 0U);
-    flip_set(categories, std::bit_cast<std::uint32_t>(node.threshold), levels, words.data() + at);
-    node.threshold = std::bit_cast<float>(static_cast<std::uint32_t>(at));
-    node.column = static_cast<std::uint16_t>(column | kBySet);
+    if (!has_set(node)) continue;
+    const std::size_t f = feature_of(node);
+    const std::uint32_t number = numbers[f]++;
+    std::uint32_t* bits = sets.words.data() + sets.features[f].first + number / 32;
+    visit_set(categories, std::bit_cast<std::uint32_t>(node.threshold), categories.levels[f],
+              [&](std::size_t level) { bits[level * sets.features[f].stride] |= 1U << (number % 32); });
+    node.threshold = std::bit_cast<float>(number);
+    node.column |= kBySet;
   }
   return true;
 }
 
-void levels_in_columns(std::span<const std::uint32_t> levels, std::size_t n, float* columns) {
+void find_levels(std::span<const std::uint32_t> levels, std::size_t n, const float* columns, std::uint32_t* found) {
+  for (std::size_t f = 0; f < levels.size(); ++f)
+    for (std::size_t i = f * kColumn; levels[f] > 0 && i < f * kColumn + n; ++i)
+      found[i] = std::min(level_of(columns[i], levels[f]), levels[f]);
+}
+
+void place_levels(std::span<const std::uint32_t> levels, const OpenSets& sets, std::size_t n,
+                  const std::uint32_t* found, float* columns) {
   for (std::size_t f = 0; f < levels.size(); ++f) {
-    if (levels[f] == 0) continue;
-    float* column = columns + f * kColumn;
-    for (std::size_t i = 0; i < n; ++i)
-      column[i] = std::bit_cast<float>(std::min(level_of(column[i], levels[f]), levels[f]));
+    const auto [first, stride] = sets.features[f];
+    for (std::size_t i = f * kColumn; levels[f] > 0 && i < f * kColumn + n; ++i)
+      columns[i] = std::bit_cast<float>(first + found[i] * stride);
   }
 }
 

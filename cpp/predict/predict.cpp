@@ -31,7 +31,7 @@ struct Tree {
   const Node* last = nullptr;  // where walks must end, if the nodes may change meanwhile
   std::span<const Node> all;
   Categories categories;
-  std::vector<std::uint32_t> set_words;  // of the sets, if it is open
+  OpenSets sets;  // if it is open
   bool is_open = false;
   std::vector<OpenNode> open;
 
@@ -169,7 +169,7 @@ class Batch {
     if (!tree.is_open) return;
     if (tree.open.size() <= size) tree.open.resize(size + 1);
     open_tree({format_, all_.stride, all_.may_miss || by_sets}, nodes, tree.open.data());
-    if (by_sets) tree.is_open = open_sets(tree.categories, {tree.open.data(), size}, tree.set_words);
+    if (by_sets) tree.is_open = open_sets(tree.categories, {tree.open.data(), size}, tree.sets);
   }
 
   // Fills leaves_ with those of a block of rows in the first of trees_.
@@ -187,14 +187,19 @@ class Batch {
       if (!has_columns) {
         columns_.resize((list.stride + 1) * kColumn);
         to_columns(list.x, list.rows, list.n, list.stride, columns_.data());
-        levels_in_columns(forest_.levels, list.n, columns_.data());
+        if (forest_.categorical()) {
+          levels_.resize(columns_.size());
+          find_levels(forest_.levels, list.n, columns_.data(), levels_.data());
+        }
         has_columns = true;
       }
       const OpenRows rows{columns_.data(), list.stride, list.n, list.may_miss};
-      if (forest_.categorical())
-        find_open_leaves_by_sets(trees_[j].open.data(), trees_[j].set_words.data(), rows, leaves);
-      else
+      if (!forest_.categorical()) {
         find_open_leaves(trees_[j].open.data(), rows, leaves);
+        continue;
+      }
+      place_levels(forest_.levels, trees_[j].sets, list.n, levels_.data(), columns_.data());
+      find_open_leaves_by_sets(trees_[j].open.data(), trees_[j].sets.words.data(), rows, leaves);
     }
   }
 
@@ -208,6 +213,7 @@ class Batch {
   std::vector<std::uint32_t> buckets_, rows_;
   std::vector<std::size_t> end_;
   std::vector<float> columns_;
+  std::vector<std::uint32_t> levels_;  // of categorical features, in columns
   Tree trees_[kTrees];
   std::vector<std::uint32_t> leaves_;
 };
@@ -309,14 +315,13 @@ PredictionBytes prediction_bytes(const Forest& forest, bool evict) {
     nodes = std::max<std::size_t>(nodes, forest.top_start[t + 1] - forest.top_start[t]);
     buckets = std::max<std::size_t>(buckets, forest.bucket_start[t + 1] - forest.bucket_start[t]);
   }
-  const std::size_t levels = forest.categorical() ? std::ranges::max(forest.levels) : 0;
-  const std::size_t most_set_words = 2 * nodes * (levels / 32 + 1);  // as a vector that grows
   const std::size_t tops_at_once = evict ? 1 : std::min(kTrees, forest.n_tops());
   const std::size_t votes = forest.n_classes > 0 ? (forest.n_classes + 7) / 8 * sizeof(std::uint64_t) : 0;
   std::size_t thread = kTrees * std::min(nodes, kMostOpenNodes) * sizeof(OpenNode) +
                        kBlock * kTrees * sizeof(std::uint32_t) + (buckets + 1) * sizeof(std::size_t) +
                        (forest.n_features + 1) * kColumn * sizeof(float);
-  if (forest.categorical()) thread += kTrees * std::min(2 * kMostSetWords, most_set_words) * sizeof(std::uint32_t);
+  if (forest.categorical())
+    thread += kTrees * kMostSetWords * sizeof(std::uint32_t) + forest.n_features * kColumn * sizeof(std::uint32_t);
   // Pages of the trees in use, and what the system maps around them.
   if (evict) thread += kTrees * (nodes * sizeof(Node) + rows * forest.outputs() * sizeof(float)) + 2 * kAround;
   return {(tops_at_once + 1) * sizeof(std::uint32_t) + votes, thread};
