@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "predict/class_sums.hpp"
+#include "predict/open_sets.hpp"
 #include "predict/open_tree.hpp"
 #include "predict/route.hpp"
 
@@ -30,6 +31,7 @@ struct Tree {
   const Node* last = nullptr;  // where walks must end, if the nodes may change meanwhile
   std::span<const Node> all;
   Categories categories;
+  OpenSets sets;  // if it is open
   bool is_open = false;
   std::vector<OpenNode> open;
 
@@ -162,10 +164,12 @@ class Batch {
     tree.all = nodes;
     tree.last = mapped ? nodes.data() + size - 1 : nullptr;
     tree.is_open = all_.stride <= kMostOpenFeatures && size <= kMostOpenNodes && size < kWorthOpening * rows;
-    if (tree.categories.any()) tree.is_open = false;
+    const bool by_sets = tree.categories.any();
+    if (by_sets && all_.stride > kMostOpenSetFeatures) tree.is_open = false;
     if (!tree.is_open) return;
     if (tree.open.size() <= size) tree.open.resize(size + 1);
-    open_tree({format_, all_.stride, all_.may_miss}, nodes, tree.open.data());
+    open_tree({format_, all_.stride, all_.may_miss || by_sets}, nodes, tree.open.data());
+    if (by_sets) tree.is_open = open_sets(tree.categories, {tree.open.data(), size}, tree.sets);
   }
 
   // Fills leaves_ with those of a block of rows in the first of trees_.
@@ -173,20 +177,29 @@ class Batch {
     bool has_columns = false;
     for (std::size_t j = 0; j < trees; ++j) {
       std::uint32_t* leaves = leaves_.data() + j * kBlock;
-      if (trees_[j].categories.any()) {
-        find_leaves_by_sets(format_, trees_[j].all, trees_[j].categories, list, leaves);
-        continue;
-      }
       if (!trees_[j].is_open) {
-        oldgrowth::find_leaves(format_, trees_[j].nodes, list, leaves, trees_[j].last);
+        if (forest_.categorical())
+          find_leaves_by_sets(format_, trees_[j].all, trees_[j].categories, list, leaves);
+        else
+          oldgrowth::find_leaves(format_, trees_[j].nodes, list, leaves, trees_[j].last);
         continue;
       }
       if (!has_columns) {
         columns_.resize((list.stride + 1) * kColumn);
         to_columns(list.x, list.rows, list.n, list.stride, columns_.data());
+        if (forest_.categorical()) {
+          levels_.resize(columns_.size());
+          find_levels(forest_.levels, list.n, columns_.data(), levels_.data());
+        }
         has_columns = true;
       }
-      find_open_leaves(trees_[j].open.data(), {columns_.data(), list.stride, list.n, list.may_miss}, leaves);
+      const OpenRows rows{columns_.data(), list.stride, list.n, list.may_miss};
+      if (!forest_.categorical()) {
+        find_open_leaves(trees_[j].open.data(), rows, leaves);
+        continue;
+      }
+      place_levels(forest_.levels, trees_[j].sets, list.n, levels_.data(), columns_.data());
+      find_open_leaves_by_sets(trees_[j].open.data(), trees_[j].sets.words.data(), rows, leaves);
     }
   }
 
@@ -200,6 +213,7 @@ class Batch {
   std::vector<std::uint32_t> buckets_, rows_;
   std::vector<std::size_t> end_;
   std::vector<float> columns_;
+  std::vector<std::uint32_t> levels_;  // of categorical features, in columns
   Tree trees_[kTrees];
   std::vector<std::uint32_t> leaves_;
 };
@@ -306,6 +320,8 @@ PredictionBytes prediction_bytes(const Forest& forest, bool evict) {
   std::size_t thread = kTrees * std::min(nodes, kMostOpenNodes) * sizeof(OpenNode) +
                        kBlock * kTrees * sizeof(std::uint32_t) + (buckets + 1) * sizeof(std::size_t) +
                        (forest.n_features + 1) * kColumn * sizeof(float);
+  if (forest.categorical())
+    thread += kTrees * kMostSetWords * sizeof(std::uint32_t) + forest.n_features * kColumn * sizeof(std::uint32_t);
   // Pages of the trees in use, and what the system maps around them.
   if (evict) thread += kTrees * (nodes * sizeof(Node) + rows * forest.outputs() * sizeof(float)) + 2 * kAround;
   return {(tops_at_once + 1) * sizeof(std::uint32_t) + votes, thread};

@@ -168,3 +168,14 @@ def test_sets_are_not_exported(export: str) -> None:
     pytest.importorskip({"to_onnx": "onnx", "to_treelite": "treelite"}.get(export, "sklearn"))
     with pytest.raises(errors.ExportError, match="2 categorical features by sets of levels"):
         getattr(model, export)()
+
+
+@pytest.mark.parametrize("levels", [5, 31, 32, 33, 90, 3000])
+@pytest.mark.parametrize("bucket_size", [900, 6000])
+def test_many_rows_at_once_go_where_single_rows_go(levels: int, bucket_size: int) -> None:
+    x, y = table(6000, levels)
+    x[::7, 2] = MISSING
+    x[::11, 1] = 77.0  # unseen
+    model = RandomForestClassifier(6, **SPLIT | {"bucket_size": bucket_size}).fit(x, y)
+    at_once = model.apply(x)
+    np.testing.assert_array_equal(at_once[:300], np.concatenate([model.apply(row[None]) for row in x[:300]]))

@@ -25,6 +25,8 @@ _SLACK_SHARE = 0.02
 # A refusal names a little more than the least: a process is not of the same size each time.
 _ROUNDED_UP = 1.02
 _NODE_BYTES = 8
+# Of a tree with sets of levels, for each leaf; of the search for sets, for each row and each level.
+_SET_BYTES, _SET_SEARCH_ROW, _SET_SEARCH_LEVEL = 8, 64, 32
 # What Python takes for a bottom tree that is kept in memory, beside its arrays.
 _TREE_OBJECT = 700
 # Per bottom tree on disk: where it is in the log and in the forest. Per bucket: nodes and depth in its top
@@ -163,6 +165,8 @@ class MemoryModel:
         made = _core.making_bytes(rows, kind) + rows * self._fields + self._block(rows)
         whole = not plan.class_weights and not self.sizes.weighted and not plan.balanced_subsample
         tree = _core.growing_bytes(rows, kind, self._rules, whole, self.mixed_leaves(rows))
+        if plan.levels:
+            tree += rows * (_SET_SEARCH_ROW + 2 * _SET_BYTES) + max(plan.levels) * _SET_SEARCH_LEVEL
         if self.sizes.oob:
             seen = plan.trees_per_top * rows // 8
             tree = max(tree, 16 * rows + self._block(rows) + self._votes_at_work) + seen
@@ -172,7 +176,12 @@ class MemoryModel:
         """A tree that was grown on a bucket of `rows` rows."""
         leaves = self.plan.most_leaves(rows)
         mixed = min(leaves, self.mixed_leaves(rows)) * self.plan.n_classes
-        return _TREE_OBJECT + 8 * self.sizes.n_features + 2 * _NODE_BYTES * leaves + 4 * mixed
+        return _TREE_OBJECT + 8 * self.sizes.n_features + self._leaf_bytes * leaves + 4 * mixed
+
+    @property
+    def _leaf_bytes(self) -> int:
+        """A leaf and an inner node, with its set of levels."""
+        return 2 * _NODE_BYTES + (_SET_BYTES if self.plan.levels else 0)
 
     def of_leaf(self, rows: int, most_keys: int = FEWEST_KEYS) -> int:
         """A bucket that is one leaf, whose rows are streamed."""
@@ -295,7 +304,7 @@ class MemoryModel:
         leaves = plan.most_leaves(sizes.tree_rows, of_top)
         mixed = min(leaves, of_top * self.mixed_leaves(self.largest_bucket))
         objects = of_top * (_TREE_OBJECT + 8 * sizes.n_features)
-        nodes = 2 * _NODE_BYTES * leaves + 4 * sizes.outputs * mixed * plan.classification
+        nodes = self._leaf_bytes * leaves + 4 * sizes.outputs * mixed * plan.classification
         return sizes.n_trees * (objects + nodes) + self.index(buckets)
 
     def _limit_for(self, planned: int) -> int:
