@@ -161,7 +161,7 @@ class ClusterFit:
         self, prepared: Prepared, rows: HeldRows, tops: dict[int, TopTree], sinks: Sinks
     ) -> SplitRound:
         """Grow all trees on these top trees that are not grown yet."""
-        saved = self.journal.split(tops, prepared.n_rows)
+        saved = self.journal.split(tops, prepared.n_rows, prepared.plan.levels)
         grown = prepared.n_rows * sum(prepared.trees_of_tops[i] for i in tops)
         if saved is not None and _all_grown(saved, sinks, prepared.trees_of_tops):
             with self._stage("grow", grown) as progress:

@@ -122,7 +122,7 @@ class Journal:
             arrays[f"{i}_sizes"] = done.sizes[i]
         self.checkpoint.save(_round(done.tops), arrays, {"split": done.n_split})
 
-    def split(self, before: dict[int, TopTree], n_rows: int) -> SplitRound | None:
+    def split(self, before: dict[int, TopTree], n_rows: int, levels: tuple[int, ...]) -> SplitRound | None:
         """The same, for these top trees as they were before buckets were split."""
         found = self.checkpoint.saved(_round(before))
         if found is None:
@@ -132,7 +132,7 @@ class Journal:
             tops = {}
             for i, top in before.items():
                 own = {key: arrays[f"{i}_{key}"] for key in vars(top)}
-                tops[i] = checked_top_tree(own, len(top.importances))
+                tops[i] = checked_top_tree(own, len(top.importances), levels)
             sizes = {i: arrays[f"{i}_sizes"] for i in before}
             for i, rows in sizes.items():
                 if rows.dtype != np.int64 or len(rows) != tops[i].n_buckets or rows.sum() != n_rows:

@@ -13,7 +13,7 @@ from ..checks import hard_votes, path_of
 from ..datasets.labels import objects
 from ..errors import MergeError
 from ..fitting.assemble import arrays_in_memory, arrays_on_disk
-from ..forest.forest import ARRAYS, Forest
+from ..forest.forest import Forest
 from ..forest.joined import JoinedForests, Renumbered
 from ..messages.log import warn
 from ..messages.warnings import SameForestWarning
@@ -71,7 +71,7 @@ def merge(estimators: Sequence[Classifier | Regressor]) -> Any:
 
 
 def _filled(joined: JoinedForests) -> Any:
-    return ((name, joined.length(name), joined.parts(name)) for name in ARRAYS)
+    return ((name, joined.length(name), joined.parts(name)) for name in joined.array_names)
 
 
 def unassembled(estimators: Sequence[Any]) -> Any:
@@ -88,7 +88,7 @@ def unassembled(estimators: Sequence[Any]) -> Any:
     merged.forest_ = JoinedForests(numbered)
     if classes is not None:
         merged.classes_, merged.n_classes_ = classes, len(classes)
-    for name in ("n_features_in_", "feature_names_in_", "recipe_", "_whole_names"):
+    for name in ("n_features_in_", "feature_names_in_", "recipe_", "_whole_names", "_levels"):
         if hasattr(first, name):
             setattr(merged, name, getattr(first, name))
     merged._importances = np.average([e.feature_importances_ for e in estimators], axis=0, weights=trees)
@@ -139,9 +139,29 @@ def _check_features(first: Any, other: Any, i: int) -> None:
                 raise MergeError(
                     f"their features differ: column {at} is {name!r} in number 1, {its!r} in number {i}"
                 )
+    _check_levels(first, other, i)
     if getattr(first, "recipe_", None) != getattr(other, "recipe_", None):
         raise MergeError(
             f"the features of number 1 and number {i} were made of scenes in different ways: see recipe_"
+        )
+
+
+def _check_levels(first: Any, other: Any, i: int) -> None:
+    n = first.n_features_in_
+    pairs = zip(first._levels or [None] * n, other._levels or [None] * n, strict=True)
+    for at, (levels, others) in enumerate(pairs):
+        if levels == others:
+            continue
+        names = getattr(first, "feature_names_in_", None)
+        name = at if names is None else names[at]
+        if levels is None or others is None:
+            categorical, numeric = (i, 1) if levels is None else (1, i)
+            raise MergeError(
+                f"column {name!r} is categorical in number {categorical} and numeric in number {numeric}"
+            )
+        raise MergeError(
+            f"the levels of column {name!r}, or their order of appearance, differ between number 1 and "
+            f"number {i}: forests with categories are merged if both saw the same levels in the same order"
         )
 
 

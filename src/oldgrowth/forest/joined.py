@@ -16,10 +16,18 @@ from .nodes import with_classes
 
 Ints = npt.NDArray[np.int64]
 
-_NODES, _TABLE, _CRC = "nodes", "table", "tree_crc"
-# Arrays whose items are positions, and the array or the number that the next forest's go on from.
-_STARTS = ("top_start", "bucket_start", "bottom_start", "node_start", "table_start")
-_PLAIN = ("top_nodes", "trees_of_top")
+_NODES, _TABLE, _SETS, _CRC = "nodes", "table", "sets", "tree_crc"
+_TREES = (_NODES, _TABLE, _SETS)
+# Arrays whose items are positions: those of a forest go on from the last one of the forest before.
+_STARTS = (
+    "top_start",
+    "bucket_start",
+    "bottom_start",
+    "node_start",
+    "table_start",
+    "top_set_start",
+    "set_start",
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,7 @@ class Renumbered:
 
 
 class JoinedForests:
-    """Several forests over the same features, one after the other, as the arrays of one.
+    """Several forests over the same features and levels, one after the other, as the arrays of one.
 
     The parts of `nodes`, `table` and `tree_crc` are made in this order, once.
     """
@@ -67,12 +75,18 @@ class JoinedForests:
         first = forests[0]
         self.n_features, self.n_classes = first.forest.n_features, first.n_classes
         self.saved_to: Path | None = None
-        arrays = [one.forest for one in forests]
-        self._arrays: dict[str, npt.NDArray[Any]] = {
-            name: np.concatenate([getattr(forest, name) for forest in arrays]) for name in _PLAIN
-        }
-        for name in _STARTS:
-            self._arrays[name] = _one_after_the_other([getattr(forest, name) for forest in arrays])
+        self.array_names, self.levels = first.forest.array_names, first.forest.levels
+        self._arrays: dict[str, npt.NDArray[Any]] = {}
+        for name in self.array_names:
+            if name in _TREES:
+                continue
+            of_each = [getattr(one.forest, name) for one in forests]
+            if name == "levels":
+                self._arrays[name] = of_each[0]
+            elif name in _STARTS:
+                self._arrays[name] = _one_after_the_other(of_each)
+            else:
+                self._arrays[name] = np.concatenate(of_each)
         self._arrays[_CRC] = np.concatenate(
             [one.forest.tree_crc if one.unchanged else np.zeros_like(one.forest.tree_crc) for one in forests]
         )
@@ -91,18 +105,44 @@ class JoinedForests:
             return int(self._arrays["node_start"][-1])
         if name == _TABLE:
             return int(self._arrays["table_start"][-1]) * max(1, self.n_classes)
+        if name == _SETS:
+            return int(self._arrays["set_start"][-1])
         return len(self._arrays[name])
 
     def parts(self, name: str) -> Iterator[npt.NDArray[Any]]:
         """The parts of an array, in order. What is read from files is checked, as by `Forest.parts`."""
-        if name not in (_NODES, _TABLE):
+        if name == _CRC and self.levels:
+            self._add_sets()
+        if name in (_NODES, _TABLE):
+            yield from self._renumbered(name)
+        elif name == _SETS:
+            for one in self._forests:
+                yield from one.forest.parts(name)
+        else:
             yield self._arrays[name]
-            return
+
+    def _add_sets(self) -> None:
+        """Add the sets of the trees to those checksums that are made anew."""
         first_tree = 0
         for one in self._forests:
-            n_trees = len(one.forest.tree_crc)
-            crcs = self._arrays[_CRC][first_tree : first_tree + n_trees]
-            first_tree += n_trees
+            crcs = self._crcs(one, first_tree)
+            first_tree += len(crcs)
+            at = 0
+            for part in one.forest.parts(_SETS) if not one.unchanged else ():
+                _add_checksums(crcs, one.forest.set_start.astype(np.int64), at, part)
+                at += len(part)
+
+    def _crcs(self, one: Renumbered, first_tree: int) -> npt.NDArray[np.uint32]:
+        """The checksums of the trees of a forest."""
+        found: npt.NDArray[np.uint32] = self._arrays[_CRC][first_tree : first_tree + len(one.forest.tree_crc)]
+        return found
+
+    def _renumbered(self, name: str) -> Iterator[npt.NDArray[Any]]:
+        """Nodes or table in the numbers of the union, and their part of the checksums."""
+        first_tree = 0
+        for one in self._forests:
+            crcs = self._crcs(one, first_tree)
+            first_tree += len(crcs)
             starts = one.forest.node_start.astype(np.int64)
             parts: Iterator[npt.NDArray[Any]] = one.nodes()
             if name == _TABLE:

@@ -31,7 +31,7 @@ from ..errors import (
     UnreadableModelFileError,
 )
 from ..system.atomic_file import new_file
-from .forest import ARRAYS, CATEGORY_ARRAYS, MAPPED, TYPES, Forest, MappedArrays
+from .forest import CATEGORY_ARRAYS, MAPPED, TYPES, Forest, MappedArrays
 from .model_meta import SavedForest, shape_of
 
 VERSION = 2  # of a forest with categorical features; of others it is 1
