@@ -32,10 +32,10 @@ struct NodeFormat {
   constexpr std::uint32_t right_shift() const { return 33 + feature_bits; }
 
   constexpr Node inner(float threshold, std::uint32_t feature, bool missing_left) const {
-    return inner(std::bit_cast<std::uint32_t>(threshold), feature, missing_left);
+    return by_bits(std::bit_cast<std::uint32_t>(threshold), feature, missing_left);
   }
   // `low` has the bits of a threshold, or stands for a set of levels: see level_set.hpp.
-  constexpr Node inner(std::uint32_t low, std::uint32_t feature, bool missing_left) const {
+  constexpr Node by_bits(std::uint32_t low, std::uint32_t feature, bool missing_left) const {
     return static_cast<Node>(low) | (static_cast<Node>(feature) << 32) |
            (static_cast<Node>(missing_left) << missing_shift());
   }

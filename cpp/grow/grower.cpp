@@ -208,8 +208,8 @@ class TreeGrower {
     }
     tree_.importances[split.feature] += split.decrease;
     tree_.nodes.push_back(categorical(split.feature)
-                              ? format_.inner(level.sets.stored(split, *level.block, rules_.levels, tree_.sets),
-                                              split.feature, split.missing_left)
+                              ? format_.by_bits(level.sets.stored(split, *level.block, rules_.levels, tree_.sets),
+                                                split.feature, split.missing_left)
                               : format_.inner(threshold_of(split, *level.block), split.feature, split.missing_left));
     const std::size_t middle = partition(level, frame, split);
     level.stack.push_back({middle, frame.end, frame.depth + 1, derive(frame.key, 2), at, list_at, n_active, true});

@@ -19,7 +19,7 @@ int main() {
       const std::uint32_t all[] = {0, levels}, bits = store_set(set, levels, words);
       const Categories categories{all, words};
       for (const bool missing_left : {false, true}) {
-        const Node node = format.inner(bits, 1, missing_left);
+        const Node node = format.by_bits(bits, 1, missing_left);
         CHECK(set_ok(categories, format, node));
         for (std::uint32_t level = 0; level < levels; ++level) {
           const bool inside = std::binary_search(set.begin(), set.end(), level);
@@ -29,7 +29,7 @@ int main() {
           CHECK(goes_left(categories, 1, node, missing_left, none) == missing_left);
       }
       if (levels <= kInlineLevels) continue;
-      CHECK(!set_ok({all, std::span(words).first(words.size() - 1)}, format, format.inner(bits, 1, false)));
-      CHECK(!set_ok(categories, format, format.inner(static_cast<std::uint32_t>(words.size()), 1, false)));
+      CHECK(!set_ok({all, std::span(words).first(words.size() - 1)}, format, format.by_bits(bits, 1, false)));
+      CHECK(!set_ok(categories, format, format.by_bits(static_cast<std::uint32_t>(words.size()), 1, false)));
     }
 }
