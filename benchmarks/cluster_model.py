@@ -20,7 +20,7 @@ class Rates:
     network: float = 0.9e9  # bytes a second
     disk: float = 1.0e9  # bytes a second
     client: float = 0.5e9  # bytes of trees a second that the client stores, and writes to the model
-    task: float = 0.005  # seconds of the client and the scheduler for a task
+    task: float = 0.0055  # seconds of the client and the scheduler for a task
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ class Modelled:
         return sum(self.stages.values())
 
 
-RANGE_BYTES = 64 * 2**20  # of rows in a task of growth
+# Bytes of rows in a task of growth, and how many tasks a worker has if that is fewer.
+MOST_RANGE_BYTES, FEWEST_RANGE_BYTES, RANGES_PER_WORKER = 2**30, 64 * 2**20, 8
 PARTS_PER_WORKER = 8
 
 
@@ -55,7 +56,9 @@ def modelled(fit: Fit, rates: Rates, workers: int, threads: int) -> Modelled:
     n, cores = fit.rows, workers * threads
     bucketed = fit.top_trees * fit.row_bytes * n
     sent = bucketed * (1 - 1 / workers)
-    tasks = 2 * PARTS_PER_WORKER * workers + fit.top_trees + int(bucketed / RANGE_BYTES) + 1
+    range_bytes = max(FEWEST_RANGE_BYTES, bucketed / (RANGES_PER_WORKER * workers))
+    ranges = int(bucketed / min(MOST_RANGE_BYTES, range_bytes)) + 1
+    tasks = 2 * PARTS_PER_WORKER * workers + fit.top_trees + ranges
     model_bytes = 8 * fit.nodes_per_row * fit.trees * n
     read = fit.source_bytes * n / (workers * rates.disk)
     written = bucketed / (workers * rates.disk)

@@ -14,7 +14,7 @@ from cluster_cases import CASES, parquet, same, table
 from clusters import cluster_of, folder_of, kill, once_in, process_of
 
 import oldgrowth
-from oldgrowth.cluster import driver
+from oldgrowth.cluster import driver, handing_out
 from oldgrowth.dask import RandomForestClassifier
 from oldgrowth.dask.estimators import OnCluster
 from oldgrowth.errors import NoWorkersError, ParameterError, UnsharedRowsError
@@ -40,7 +40,10 @@ def _small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_a_killed_worker_does_not_show(tmp_path: Path, stage: str, files_are_lost: bool) -> None:
+def test_a_killed_worker_does_not_show(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, files_are_lost: bool
+) -> None:
+    monkeypatch.setattr(handing_out, "_REBIRTH_SECONDS", 1.0 if files_are_lost else 60.0)
     files, spill = parquet(tmp_path / "rows", table()), tmp_path / "spill"
     one = CASE.fitted(files, store="disk", n_jobs=1)
     with cluster_of(3) as client:
@@ -57,6 +60,8 @@ def test_a_killed_worker_does_not_show(tmp_path: Path, stage: str, files_are_los
         assert callback.done  # type: ignore[attr-defined]
     same(found, one)
     assert list(spill.iterdir()) == []
+    if stage == "grow" and not files_are_lost:  # the process that came back has the rows of the buckets
+        assert found.fit_report_.redone == 1
 
 
 @pytest.mark.torture

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -205,3 +206,16 @@ def test_edges_are_the_nearest_that_are_possible() -> None:
 def test_names_are_those_of_the_tests() -> None:
     assert SOURCES.keys() >= BETWEEN_FILES | IN_ONE | NOT_ELSEWHERE | MEMORY
     assert len(NAMES) == TRUTH.x.shape[1]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_partitions_of_relative_paths_are_read_from_another_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    frame = pd.DataFrame({"a": np.arange(6.0), "y": [0, 1] * 3})
+    (frame.to_parquet if ending == "parquet" else frame.to_csv)(tmp_path / f"rows.{ending}", index=False)
+    monkeypatch.chdir(tmp_path)
+    sent = pickle.dumps(open_dataset(f"rows.{ending}", target="y").partitions(2))
+    monkeypatch.chdir("/")
+    rows = [batch.x for part in pickle.loads(sent) for batch in part.open().batches(10)]
+    np.testing.assert_array_equal(np.concatenate(rows)[:, 0], frame["a"])

@@ -106,6 +106,13 @@ def other_value(arrays: dict[str, Any], values: dict[str, Any]) -> None:
     arrays["values_0"][0] -= 1
 
 
+def other_sum(exponent: str, total: Any) -> Callable[[dict[str, Any], dict[str, Any]], None]:
+    def change(arrays: dict[str, Any], values: dict[str, Any]) -> None:
+        values["facts"]["weight"] = {"0": {exponent: total}}
+
+    return change
+
+
 def other_owner(arrays: dict[str, Any], values: dict[str, Any]) -> None:
     arrays["0_owners"][0] = 2**46
 
@@ -122,6 +129,8 @@ def no_size(arrays: dict[str, Any], values: dict[str, Any]) -> None:
     ("name", "change", "named"),
     [
         ("sample.npz", other_value, r"rounds\.npz .* sample\.npz"),
+        *(("sample.npz", other_sum("1", total), r"sample\.npz") for total in (["1"], None, 0.5, -1, 2**90)),
+        ("sample.npz", other_sum("99999999", 1), r"sample\.npz"),  # would take memory
         ("round-00000-split.npz", other_owner, r"split\.npz"),
         ("round-00000-split.npz", other_split, r"split\.npz"),
         ("round-00000-split.npz", no_size, r"split\.npz"),

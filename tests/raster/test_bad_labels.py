@@ -182,7 +182,7 @@ def test_text_that_gdal_does_not_decode(tmp_path, scene):
 
 def test_coordinates_that_are_no_numbers(tmp_path, scene):
     broken = shapely.Polygon([(820_010, 829_990), (np.nan, 829_900), (820_100, 829_800)])
-    with pytest.raises(DamagedFileError, match="feature 2 has coordinates that are no numbers"):
+    with pytest.raises(DamagedFileError, match="feature 2 has coordinates that are not numbers"):
         scene.with_labels(write(tmp_path, [BOXES[0], broken], kind=["a", "b"]))
     with pytest.raises(RemoteRasterError, match=r"https://example.org/a\.gpkg is not a local file"):
         scene.with_labels("https://example.org/a.gpkg")
@@ -280,9 +280,7 @@ def test_geometries_without_a_place(tmp_path):
     here = shapely.box(-74.01, 40.70, -73.99, 40.72)
     world = shapely.box(-180, -90, 180, 90)
     file = write(tmp_path, [here, world], crs="EPSG:4326", kind=["a", "b"])
-    message = (
-        r"from EPSG:4326 to EPSG:2263, that of the scene: feature 2 has vertices that have no place in it"
-    )
+    message = r"to EPSG:2263, that of the scene: feature 2 has vertices that cannot be transformed to it"
     with pytest.raises(TransformError, match=message):
         scene.with_labels(file)
     pole = shapely.box(-20, -90, 20, -80)

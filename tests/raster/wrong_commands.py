@@ -2,7 +2,7 @@
 """Commands that fail: a name, the exit code, the command, and words of what it says."""
 
 WRONG = [
-    ("a raster and a table", 2, "fit scenes/one t.csv --target osm.gpkg -o x.og", "'scenes/one' is of rasters, but 't.csv'"),
+    ("a raster and a table", 2, "fit scenes/one t.csv --target osm.gpkg -o x.og", "'scenes/one' contains rasters, but 't.csv'"),
     ("vectors as rows", 2, "fit osm.gpkg --target landuse -o x.og", "'osm.gpkg' is a vector file"),
     ("no target", 2, "fit scenes/one -o x.og", "Missing option '--target'"),
     ("no target of evaluate", 2, "evaluate forest.og scenes/one", "Missing option '--target'"),
@@ -49,7 +49,7 @@ WRONG = [
     ("points of another map", 1, "evaluate far.tif reference.gpkg", "80 of its 80 points are outside the map"),
     ("a target of a map", 2, "evaluate map.tif reference.gpkg --target reference", "--target is for a forest, but 'map.tif' is a map"),
     ("two files of points", 2, "evaluate map.tif reference.gpkg points.gpkg", "one file of points"),
-    ("rasters for a map", 2, "evaluate map.tif scenes/one", "'scenes/one' is of rasters, but a map is evaluated with points"),
+    ("rasters for a map", 2, "evaluate map.tif scenes/one", "'scenes/one' contains rasters, but a map is evaluated with points"),
     ("a map of nothing", 2, "predict forest.og none/ -o x.tif", "'none/' does not exist"),
     ("bands of nothing", 2, "fit none/ --target osm.gpkg --bands B2 -o x.og", "'none/' does not exist"),
     ("another field", 1, "evaluate map.tif reference.gpkg --field referens", "Did you mean 'reference'?"),

@@ -69,7 +69,7 @@ def run_assess(
         raise click.UsageError("A map is evaluated with one file of points.")
     if has_rasters(sources[0]):
         raise click.UsageError(
-            f"{sources[0]!r} is of rasters, but a map is evaluated with points: draw them with `oldgrowth "
+            f"{sources[0]!r} contains rasters, but a map is evaluated with points: draw them with `oldgrowth "
             f"sample`, and enter their classes. If {str(map_file)!r} is not the map, name a forest."
         )
     found = assess_map(map_file, sources[0], **chosen)

@@ -96,10 +96,10 @@ def _refuse_maps(wanted: Wanted, source: Source) -> None:
         check_exist(source.paths)
     if wanted.maps:
         option = next(iter(wanted.maps)).replace("_", "-")
-        raise click.UsageError(f"--{option} is for rasters, but {source.paths[0]!r} is not of rasters.")
+        raise click.UsageError(f"--{option} is for rasters, but {source.paths[0]!r} contains no rasters.")
     if is_map:
         raise click.UsageError(
-            f"{str(wanted.output)!r} would be a map, but {source.paths[0]!r} is not of rasters: name a "
+            f"{str(wanted.output)!r} would be a map, but {source.paths[0]!r} contains no rasters: name a "
             ".parquet, .csv or .npy file."
         )
 

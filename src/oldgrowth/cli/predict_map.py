@@ -56,7 +56,8 @@ def _check(wanted: Wanted, work: Work, source: SceneSource) -> None:
     """Refuse options of tables, and those that need another one."""
     if wanted.output.suffix.lower() not in MAP_SUFFIXES:
         raise click.UsageError(
-            f"{source.paths[0]!r} is of rasters, which become a map: {str(wanted.output)!r} must end in .tif."
+            f"{source.paths[0]!r} contains rasters, which become a map: {str(wanted.output)!r} must end in "
+            ".tif."
         )
     if wanted.proba:
         raise click.UsageError("--proba is for tables: --probabilities FILE saves a map of them.")

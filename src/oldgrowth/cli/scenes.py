@@ -39,13 +39,15 @@ def are_scenes(paths: tuple[str, ...], options: dict[str, Any], reading: dict[st
     if tables and (rasters or options):
         check_exist(tables)
     if rasters and tables:
-        raise click.UsageError(f"{rasters[0]!r} is of rasters, but {tables[0]!r} is not: name either.")
+        raise click.UsageError(
+            f"{rasters[0]!r} contains rasters, but {tables[0]!r} does not: name one or the other."
+        )
     if not rasters and options:
         name = next(iter(options)).replace("_", "-")
-        raise click.UsageError(f"--{name} is for rasters, but {tables[0]!r} is not of rasters.")
+        raise click.UsageError(f"--{name} is for rasters, but {tables[0]!r} contains no rasters.")
     if rasters and reading:
         name = {"types": "type"}.get(name := next(iter(reading)), name).replace("_", "-")
-        raise click.UsageError(f"--{name} is for tables, but {rasters[0]!r} is of rasters.")
+        raise click.UsageError(f"--{name} is for tables, but {rasters[0]!r} contains rasters.")
     for path in map(os.path.expanduser, rasters):
         if os.path.isdir(path):
             _tell_of_tables(path)
@@ -103,7 +105,7 @@ class SceneSource:
         _check_columns(columns)
         if model.recipe_ is None:
             raise click.UsageError(
-                f"{self.paths[0]!r} is of rasters, but the forest was not trained on rasters: it does not "
+                f"{self.paths[0]!r} contains rasters, but the forest was not trained on rasters: it does not "
                 "know bands."
             )
         labels, options = self._divided()

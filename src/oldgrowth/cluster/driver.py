@@ -43,8 +43,11 @@ from .row_parts import RowParts
 from .sampling import Sampling
 from .values import GrownBucket, Known, Shared
 
-# Bytes of rows in a range of buckets.
-RANGE_BYTES = 64 * 2**20
+# The most bytes of rows in a range of buckets, and how many ranges there are for each worker if they have
+# fewer bytes; and the fewest bytes that are worth a job.
+RANGE_BYTES, _RANGES_PER_WORKER, _FEWEST_BYTES = 2**30, 8, 64 * 2**20
+# The trees of a range are in the memory of a worker that has so many times the bytes of its rows.
+_MEMORY_OF_RANGES = 8
 _VOTE_BYTES = 256 * 2**20
 
 
@@ -173,10 +176,17 @@ class ClusterFit:
             self.journal.save_split(done)
         with self._stage("grow", grown) as progress:
             following = JobProgress(progress, self.fleet, "grow")
-            rows.grow(RANGE_BYTES, sinks.trees, partial(_store, sinks), following)
+            rows.grow(self._range_bytes(prepared), sinks.trees, partial(_store, sinks), following)
         sinks.sync()
         rows.drop()
         return done
+
+    def _range_bytes(self, prepared: Prepared) -> int:
+        """Bytes of rows that a job grows trees on: so many that there are few jobs, and several a worker."""
+        workers = self.fleet.facts().values()
+        of_all = prepared.n_rows * prepared.model.sizes.row * len(prepared.trees_of_tops)
+        wanted = max(_FEWEST_BYTES, of_all // (_RANGES_PER_WORKER * len(workers)))
+        return min(RANGE_BYTES, wanted, min(worker.memory for worker in workers) // _MEMORY_OF_RANGES)
 
     def _distributed(
         self, prepared: Prepared, rows: HeldRows, tops: dict[int, TopTree], progress: StageProgress

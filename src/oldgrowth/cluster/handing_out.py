@@ -18,7 +18,7 @@ _LOOK_SECONDS = 0.5
 # A job that was lost with so many workers is not tried again: it may be what ends them.
 _MOST_LOSSES = 3
 # The process that takes the place of a killed one may have what that left on the disk.
-_REBIRTH_SECONDS = 5.0
+_REBIRTH_SECONDS = 15.0
 
 
 # Jobs that are looked through for one that a worker prefers.

@@ -48,14 +48,20 @@ class SourceFile:
     size: int = 0
     stamp: int | str = 0  # mtime in ns; for remote files whatever the file system provides
     partition: dict[str, str | None] = field(default_factory=dict)
+    directory: str = ""  # that a relative path begins at, if not the working directory
 
     def __getstate__(self) -> dict[str, Any]:
         """For another process, which may have another working directory."""
-        return vars(self) | ({"path": os.path.abspath(self.path)} if self.system is None else {})
+        return vars(self) | {"directory": self.directory or os.getcwd()}
+
+    @property
+    def place(self) -> str:
+        """The path by which this process opens the file."""
+        return self.path if self.system is not None else os.path.join(self.directory, self.path)
 
     def open(self) -> BinaryIO:
         if self.system is None:
-            return io.BufferedReader(io.FileIO(self.path))
+            return io.BufferedReader(io.FileIO(self.place))
         opened: BinaryIO = self.system.open(self.path, "rb")
         return opened
 
@@ -63,12 +69,12 @@ class SourceFile:
         start_arrow_threads()
         # Not memory-mapped: truncating a mapped file would kill the process.
         if self.system is None:
-            return pa.OSFile(self.path)
+            return pa.OSFile(self.place)
         return pa.PythonFile(self.system.open(self.path, "rb"), mode="r")
 
     def check_unchanged(self) -> None:
         try:
-            now = stamp_of(self.path, self.system)
+            now = stamp_of(self.place, self.system)
         except FileNotFoundError as error:
             raise ChangedSourceError(self.path, "the file was removed") from error
         if now[0] != self.size:
@@ -102,7 +108,7 @@ class SourceFile:
 
     def described(self) -> dict[str, Any]:
         """Path, size and time, for a fingerprint."""
-        path = self.path if self.system is not None else os.path.abspath(self.path)
+        path = self.path if self.system is not None else os.path.abspath(self.place)
         return {"path": path, "size": self.size, "mtime_ns": self.stamp}
 
 

@@ -268,7 +268,7 @@ class HDF5Source:
             raise MissingExtraError("h5py>=3.10", f"The HDF5 file {self.file.path}") from error
         file = self.file
         with file.watched("HDF5"), ExitStack() as stack:
-            source = file.path if file.system is None else stack.enter_context(file.open())
+            source = file.place if file.system is None else stack.enter_context(file.open())
             try:
                 yield stack.enter_context(h5py.File(source, "r"))
                 for other in self._others.values():

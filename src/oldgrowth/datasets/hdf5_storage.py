@@ -70,7 +70,7 @@ class StorageCheck:
             return
         if not self._allowed or file.system is not None:
             raise OtherFilesError(where, name)
-        found = next((path for path in _places(file.path, name) if os.path.isfile(path)), None)
+        found = next((path for path in _places(file.place, name) if os.path.isfile(path)), None)
         if found is None:
             raise MissingValuesError(where, f"takes values from {name}, which does not exist")
         other_file = self._found(found)

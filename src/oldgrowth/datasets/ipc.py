@@ -144,4 +144,4 @@ def read_to_count(file: SourceFile) -> int:
     system = None
     if file.system is not None:
         system = pa.fs.PyFileSystem(pa.fs.FSSpecHandler(file.system))
-    return int(pa_dataset.dataset(file.path, format="ipc", filesystem=system).count_rows())
+    return int(pa_dataset.dataset(file.place, format="ipc", filesystem=system).count_rows())

@@ -24,7 +24,7 @@ def is_vector(path: str | Path) -> bool:
 
 
 def has_rasters(source: str) -> bool:
-    """Whether a path, directory or pattern is of rasters; a directory is if it has one."""
+    """Whether a path or pattern is that of rasters, or a directory contains one."""
     path = os.path.expanduser(source)
     if os.path.isdir(path):
         return any(is_raster(name) for name in _files_below(path))

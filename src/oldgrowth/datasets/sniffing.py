@@ -76,10 +76,7 @@ def format_of(file: SourceFile, endings: Mapping[str, Sequence[str]]) -> str:
     packed = f"it is compressed with {codec}, and " if codec else ""
 
     def what(say: Say) -> str:
-        return (
-            f"{packed}its format cannot be told from its name. Give {say('format')}, one of "
-            f"{', '.join(endings)}"
-        )
+        return f"{packed}its name does not show its format. Give {say('format')}, one of {', '.join(endings)}"
 
     raise UnknownSourceError(file.path, what)
 

@@ -35,7 +35,7 @@ def word(*choices: str) -> Check:
 
 # Criteria of scikit-learn's forests that ours do not have, and what to do instead.
 _OTHER_CRITERIA = {
-    "absolute_error": "scikit-learn's own forests have it; a logarithm of y may do for outliers",
+    "absolute_error": "scikit-learn's own forests have it; for outliers, the logarithm of y may be enough",
     "friedman_mse": "squared_error finds the same splits",
 }
 

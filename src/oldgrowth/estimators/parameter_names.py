@@ -14,7 +14,7 @@ _Init = TypeVar("_Init", bound=Callable[..., None])
 
 # Parameters of scikit-learn's trees and ensembles that ours do not have, and what to do instead.
 _OF_SCIKIT_LEARN = {
-    "min_impurity_split": "min_impurity_decrease is what became of it in scikit-learn",
+    "min_impurity_split": "scikit-learn replaced it by min_impurity_decrease",
     "splitter": "ExtraTreesClassifier and ExtraTreesRegressor split at random thresholds",
     "estimator": "the trees of a forest are not estimators of their own",
 }

@@ -17,6 +17,8 @@ from .learned import Learned
 
 # Bytes of labels as an array, beyond what they take themselves: its type may be wider than all of them.
 _LABEL_BYTES = 2**24
+# Of a double whose mantissa is between 0.5 and 1.
+_LEAST_EXPONENT, _LARGEST_EXPONENT = -1073, 1024
 
 
 def state_of(learned: Learned) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
@@ -76,6 +78,7 @@ def check_state(values: dict[str, Any], place: Place, rows: TrainingRows, of: in
     summary = values["facts"]
     if summary["rows"] != place.row:
         raise ValueError("another number of rows")
+    _check_weights(summary["weight"], place.row)
     n_classes = rows.n_classes
     if rows.classification and not rows.random_access:
         n_classes = _check_labels(values["labels"])
@@ -100,6 +103,15 @@ def _check_classes(summary: dict[str, Any], n_classes: int, n_rows: int) -> None
         raise ValueError("another number of rows of the classes")
     if any(not 0 <= int(code) < n_classes for code in summary["weight"]):
         raise ValueError("the weight of a class that does not exist")
+
+
+def _check_weights(weights: dict[str, dict[str, Any]], n_rows: int) -> None:
+    """Sums of mantissas of 53 bits, by their exponents."""
+    for sums in weights.values():
+        for exponent, total in sums.items():
+            is_sum = type(total) is int and 0 <= total <= n_rows << 53
+            if not (is_sum and _LEAST_EXPONENT <= int(exponent) <= _LARGEST_EXPONENT):
+                raise ValueError("a sum of weights that no rows have")
 
 
 def _check_labels(labels: dict[str, Any]) -> int:

@@ -100,7 +100,7 @@ class Checkpoint:
         except OldgrowthError:
             raise
         except _WRONG as error:
-            what = f"it does not hold what a fit remembers ({type(error).__name__}: {str(error)[:80]})"
+            what = f"its contents are not those that a fit saves ({type(error).__name__}: {str(error)[:80]})"
             raise self.damaged(f"{name}.npz", what) from error
 
     def damaged(self, file: str, what: str) -> CheckpointError:

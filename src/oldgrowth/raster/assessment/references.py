@@ -128,7 +128,7 @@ def _warn(file: SourceFile, left: int, points: int, strange: Counter[str], names
             for label, count in strange.most_common(_MOST_NAMED)
         )
         what = (
-            f"Some reference labels in {file.path} are not classes of the map, which is wrong there: {named}."
+            f"Some reference labels in {file.path} are not classes of the map, and count as errors: {named}."
         )
         warn(what, SampleWarning, stacklevel=4)
 

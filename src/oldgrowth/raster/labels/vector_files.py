@@ -94,7 +94,7 @@ class VectorFile:
             raise ColumnTypeError(self.field, self.path, labels.type, "target")
         present = _present(labels)
         try:
-            with np.errstate(invalid="ignore"):  # of coordinates that are no numbers
+            with np.errstate(invalid="ignore"):  # of coordinates that are not numbers
                 geometries = shapely.from_wkb(wkb.to_numpy(zero_copy_only=False)[present])
         except NotImplementedError as error:
             raise GeometryTypeError(self.path, ["curve"]) from error

@@ -157,9 +157,14 @@ def _touching(
     if (broken := np.flatnonzero(~known & somewhere)).size:
         number = int(numbers[shapes.owners[broken[0]] - first])
         if source.crs == grid.crs:
-            raise DamagedFileError(source.path, KIND, f"feature {number} has coordinates that are no numbers")
+            raise DamagedFileError(
+                source.path, KIND, f"feature {number} has coordinates that are not numbers"
+            )
         raise TransformError(
-            source.path, source.crs, grid.crs, f"feature {number} has vertices that have no place in it"
+            source.path,
+            source.crs,
+            grid.crs,
+            f"feature {number} has vertices that cannot be transformed to it",
         )
     low, high = shapes.bounds()
     inside = (low <= (grid.width, grid.height)).all(axis=1) & (high >= 0).all(axis=1)
