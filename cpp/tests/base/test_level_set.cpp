@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/level_set.hpp"
-#include "check.hpp"
+#include "tests/check.hpp"
 
 using namespace oldgrowth;
 
