@@ -111,8 +111,7 @@ def show_model(console: Console, runs: dict[int, list[Run]], rows: int, source_b
     for heading in ("workers x threads", "rows", "measured s", "modelled s", "disk each", "network", "tasks"):
         table.add_column(heading, justify="left" if heading == "workers x threads" else "right")
     for workers in WORKERS[1:]:
-        cores = min(2, workers)  # of this machine
-        found = modelled(fit, rates, cores, 1)
+        found = modelled(fit, rates, workers, 1, cores=2)
         add_row(table, (workers, 1, rows), f"{best(runs[workers])['seconds']:.1f}", found)
     for workers, threads, many in ((10, 16, 10**9), (100, 16, 10**10), (100, 16, 10**11)):
         large = Fit(many, fit.row_bytes, fit.source_bytes, 24, 12)

@@ -52,8 +52,9 @@ MOST_RANGE_BYTES, FEWEST_RANGE_BYTES, RANGES_PER_WORKER = 2**30, 64 * 2**20, 8
 PARTS_PER_WORKER = 8
 
 
-def modelled(fit: Fit, rates: Rates, workers: int, threads: int) -> Modelled:
-    n, cores = fit.rows, workers * threads
+def modelled(fit: Fit, rates: Rates, workers: int, threads: int, cores: int = 2**31) -> Modelled:
+    """`cores` is the number of all cores, if workers share them."""
+    n, cores = fit.rows, min(cores, workers * threads)
     bucketed = fit.top_trees * fit.row_bytes * n
     sent = bucketed * (1 - 1 / workers)
     range_bytes = max(FEWEST_RANGE_BYTES, bucketed / (RANGES_PER_WORKER * workers))

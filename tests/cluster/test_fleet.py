@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from concurrent.futures import Future
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from oldgrowth.cluster.fleet import Fleet, Job, WorkerLostError
 from oldgrowth.cluster.handing_out import run
 from oldgrowth.cluster.values import Outcome
-from oldgrowth.errors import ClusterError, NoWorkersError, PeerLostError
+from oldgrowth.errors import ClusterError, NoWorkersError, PeerLostError, SpillFullError
 
 
 class Simulated(Fleet):
@@ -126,6 +127,12 @@ def test_a_job_that_ends_its_workers_is_not_tried_for_ever() -> None:
 def test_a_fleet_without_workers_is_an_error_in_time() -> None:
     with pytest.raises(NoWorkersError, match="has had no worker for"):
         run(Simulated([], lambda *_: None), jobs("1"), lambda *_: None)
+
+
+def test_errors_of_workers_arrive_as_they_are() -> None:
+    error = SpillFullError("/scratch", 1, 2, 3)  # an OSError, too
+    sent = pickle.loads(pickle.dumps(error))
+    assert type(sent) is SpillFullError and str(sent) == str(error)
 
 
 def test_values_are_sent_once_to_each_worker() -> None:

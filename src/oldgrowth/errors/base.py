@@ -40,7 +40,9 @@ class OldgrowthError(ValueError):
 
 
 def _rebuilt(cls: type[OldgrowthError], args: tuple[Any, ...], attributes: dict[str, Any]) -> OldgrowthError:
-    error = cls.__new__(cls, *args)
+    new: Any = OSError.__new__ if issubclass(cls, OSError) else cls.__new__
+    error: OldgrowthError = new(cls, *args)
+    error.args = args
     vars(error).update(attributes)
     return error
 
