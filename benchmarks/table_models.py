@@ -1,6 +1,7 @@
 """The models of the comparison on tables: each is given a frame with text columns, and returns probabilities.
 
-"as ydf" has YDF's criterion and number of features: entropy, and the root of the features rounded up.
+"as ydf" has YDF's criterion, entropy, and as many features in each split as YDF searches: the root of all, rounded
+up, plus one (its loop over the candidates ends when the number left is below 0).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Forest:
     def made(self, seed: int, width: int) -> Any:
         settings = dict(self._settings)
         if self._as_ydf:
-            settings |= {"criterion": "entropy", "max_features": math.ceil(math.sqrt(width))}
+            settings |= {"criterion": "entropy", "max_features": math.ceil(math.sqrt(width)) + 1}
         kind = importlib.import_module("oldgrowth").RandomForestClassifier
         return kind(n_estimators=TREES, random_state=seed, **settings)
 

@@ -1,8 +1,8 @@
 // The search for a split of a node by a categorical feature: which of the levels that occur go left.
 //
-// Of few levels the best set is found: it separates the first from the others in an order by target. Of many levels
-// that set would fit the targets of single rows; there the beginnings of some random orders are tried, which makes
-// better forests.
+// Of few levels, and of levels with many rows each, the best set is found: it separates the first from the others in an
+// order by target. Of many levels with few rows that set would fit the targets of single rows; there the beginnings of
+// some random orders are tried, which makes better forests.
 #pragma once
 
 #include <algorithm>
@@ -89,11 +89,12 @@ class SetSearch {
   enum class Taken { nothing, several, single, all };
   using Bits = std::vector<std::uint8_t>;
 
-  // Up to so many levels are ordered by target; of more, so many random orders are tried.
-  static constexpr std::size_t kFewLevels = 10, kRandomOrders = 16;
+  // Up to so many levels, and levels of so many rows each, are ordered by target; of others, so many random orders
+  // are tried.
+  static constexpr std::size_t kFewLevels = 10, kManyRows = 30, kRandomOrders = 16;
 
   void try_sets(std::uint64_t key) {
-    if (counts_.size() <= kFewLevels) {
+    if (counts_.size() <= kFewLevels || n_ >= kManyRows * counts_.size()) {
       scan(order_.of(counts_));
       if constexpr (Stats::kClassification)
         if (stats_.present().size() > 2) scan_singles();

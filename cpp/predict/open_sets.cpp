@@ -51,15 +51,23 @@ void visit_set(const Categories& categories, std::uint32_t set, std::uint32_t le
   return at + ((at->right & go_right) | (left & ~go_right));
 }
 
+// A tree and the rows that walk through it.
+struct Walk {
+  const OpenNode* open;
+  const std::uint32_t* words;
+  const OpenRows& rows;
+  std::uint32_t* leaves;
+};
+
 struct Walkers {
   const OpenNode* at[kBlock];
   std::uint32_t row[kBlock];
 };
 
+// Advances kRows walkers, starting at `first`, by a few steps, records their nodes, and keeps those not yet arrived.
 template <std::size_t kRows>
-[[gnu::always_inline]] inline std::size_t advance(const OpenNode* open, const std::uint32_t* words,
-                                                  const OpenRows& rows, Walkers& walkers, std::size_t first,
-                                                  std::size_t kept, std::uint32_t* leaves) {
+[[gnu::always_inline]] inline std::size_t advance(const Walk& walk, Walkers& walkers, std::size_t first,
+                                                  std::size_t kept) {
   const OpenNode* at[kRows];
   std::uint32_t row[kRows];
   for (std::size_t i = 0; i < kRows; ++i) {
@@ -67,9 +75,9 @@ template <std::size_t kRows>
     row[i] = walkers.row[first + i];
   }
   for (int s = 0; s < kStepsAtATime; ++s)
-    for (std::size_t i = 0; i < kRows; ++i) at[i] = step(at[i], words, rows.columns + row[i]);
+    for (std::size_t i = 0; i < kRows; ++i) at[i] = step(at[i], walk.words, walk.rows.columns + row[i]);
   for (std::size_t i = 0; i < kRows; ++i) {
-    leaves[row[i]] = static_cast<std::uint32_t>(at[i] - open);
+    walk.leaves[row[i]] = static_cast<std::uint32_t>(at[i] - walk.open);
     walkers.at[kept] = at[i];
     walkers.row[kept] = row[i];
     kept += at[i]->right != 0;
@@ -124,6 +132,7 @@ void place_levels(std::span<const std::uint32_t> levels, const OpenSets& sets, s
 
 void find_open_leaves_by_sets(const OpenNode* open, const std::uint32_t* words, const OpenRows& rows,
                               std::uint32_t* leaves) {
+  const Walk walk{open, words, rows, leaves};
   Walkers walkers;
   std::size_t walking = rows.n;
   for (std::size_t i = 0; i < walking; ++i) {
@@ -132,9 +141,8 @@ void find_open_leaves_by_sets(const OpenNode* open, const std::uint32_t* words, 
   }
   while (walking > 0) {
     std::size_t first = 0, kept = 0;
-    for (; first + kInFlight <= walking; first += kInFlight)
-      kept = advance<kInFlight>(open, words, rows, walkers, first, kept, leaves);
-    for (; first < walking; ++first) kept = advance<1>(open, words, rows, walkers, first, kept, leaves);
+    for (; first + kInFlight <= walking; first += kInFlight) kept = advance<kInFlight>(walk, walkers, first, kept);
+    for (; first < walking; ++first) kept = advance<1>(walk, walkers, first, kept);
     walking = kept;
   }
 }

@@ -26,4 +26,4 @@ def test_work_is_divided_and_messages_are_not() -> None:
 def test_tasks_depend_on_bytes_and_workers() -> None:
     twice = Fit(rows=2 * 10**9, row_bytes=90, source_bytes=80, trees=24, top_trees=12)
     more = modelled(twice, RATES, 10, 16).tasks - modelled(FIT, RATES, 10, 16).tasks
-    assert more == pytest.approx(12 * 90 * 10**9 / (64 * 2**20), rel=0.01)
+    assert more == pytest.approx(12 * 90 * 10**9 / 2**30, rel=0.01)

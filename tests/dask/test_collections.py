@@ -12,11 +12,12 @@ import pytest
 from cluster_cases import CASES, same, table
 from clusters import cluster_of, kill, once_in
 from distributed import Client
+from sklearn.base import clone
 
 import oldgrowth
 import oldgrowth.dask
 from oldgrowth.cluster import driver
-from oldgrowth.errors import ColumnTypeError, DataError
+from oldgrowth.errors import DataError, TextColumnsError
 
 FEATURES = list("abcde")
 TORTURE = pytest.mark.torture
@@ -102,7 +103,8 @@ def test_what_cannot_be_used_is_named(client: Client) -> None:
     forest = oldgrowth.dask.RandomForestClassifier(2, client=client)
     with pytest.raises(DataError, match="y is missing"):
         forest.fit(frame[FEATURES])
-    with pytest.raises(ColumnTypeError, match="label"):
-        forest.fit(frame[[*FEATURES, "label"]], frame["label"])
+    numeric = clone(forest).set_params(categorical_features=None, client=client)
+    with pytest.raises(TextColumnsError, match="label"):
+        numeric.fit(frame[[*FEATURES, "label"]], frame["label"])
     with pytest.raises(DataError, match=r"2 chunks of columns.*rechunk"):
         forest.fit(da.zeros((10, 4), chunks=(5, 2)), da.zeros(10, chunks=5))

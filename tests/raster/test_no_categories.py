@@ -17,7 +17,7 @@ def test_scenes_have_no_categories(tmp_path: Path) -> None:
     scene = raster.open_scene(write_raster(tmp_path / "scene.tif", bands, names=["red", "cover"]))
     labels = write_raster(tmp_path / "labels.tif", (bands[:1] > np.median(bands)).astype(np.uint8) + 1)
     data = scene.with_labels(labels)
-    with pytest.raises(NotCategoricalError, match="scene dataset are numbers"):
+    with pytest.raises(NotCategoricalError, match="Raster dataset are numbers"):
         RandomForestClassifier(2, categorical_features=["cover"]).fit(data)
     RandomForestClassifier(2).fit(data)
     frame = pd.DataFrame({"red": np.arange(40.0), "cover": np.arange(40) % 3})

@@ -7,7 +7,7 @@ WRONG = [
     ("no target", 2, "fit scenes/one -o x.og", "Missing option '--target'"),
     ("no target of evaluate", 2, "evaluate forest.og scenes/one", "Missing option '--target'"),
     ("a column as target", 2, "fit scenes/one --target landuse -o x.og", "--target is a file of polygons or points"),
-    ("a field of a table", 2, "fit t.csv --target y --field y -o x.og", "--field is for rasters, but 't.csv' is not"),
+    ("a field of a table", 2, "fit t.csv --target y --field y -o x.og", "--field is for rasters, but 't.csv' contains no rasters"),
     ("bands of a table", 2, "fit t.csv --target y --bands a -o x.og", "--bands is for rasters"),
     ("a field of a raster", 2, "fit scenes/one --target map.tif --field y -o x.og", "--field must be omitted"),
     ("no such field", 1, "fit scenes/one --target osm.gpkg --field landuze -o x.og", "Did you mean 'landuse'?"),
