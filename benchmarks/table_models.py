@@ -1,7 +1,7 @@
 """The models of the comparison on tables: each is given a frame with text columns, and returns probabilities.
 
-"as ydf" has YDF's criterion, entropy, and as many features in each split as YDF searches: the root of all, rounded
-up, plus one (its loop over the candidates ends when the number left is below 0).
+"as ydf" has YDF's criterion, entropy, and as many features in each split as YDF searches: the root of all,
+rounded up, plus one (its loop over the candidates ends when the number left is below 0).
 """
 
 from __future__ import annotations
