@@ -80,7 +80,7 @@ class JoinedForests:
         for name in self.array_names:
             if name in _TREES:
                 continue
-            of_each = [getattr(one.forest, name) for one in forests]
+            of_each = [np.concatenate([*one.forest.parts(name)]) for one in forests]
             if name == "levels":
                 self._arrays[name] = of_each[0]
             elif name in _STARTS:
