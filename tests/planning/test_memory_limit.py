@@ -115,7 +115,7 @@ def test_rules_that_keep_buckets_large_count(large, rule: str) -> None:
 
 def test_a_bucket_that_cannot_be_split_and_does_not_fit_is_refused(large) -> None:
     said = fit(large, memory_limit="500MB", min_impurity_decrease=0.5)
-    assert f"{ROWS:,} rows have to be in memory at once" in said["error"], said
+    assert f"{ROWS:,} rows must be in memory at once" in said["error"], said
     assert said["peak"] <= 500 * 10**6
     assert not [path for path in large.parent.iterdir() if path != large]
 

@@ -21,6 +21,7 @@ from rasterio.errors import RasterioError
 from rasterio.features import rasterize, shapes
 
 from ..errors import SceneError
+from ..system.signals import uninterrupted
 from .scene import BAND_NAMES, Bools, Scene, make_scene, split_blocks
 
 FIELD = "class"  # of the polygons
@@ -43,20 +44,35 @@ class SceneFiles:
 
 def make_scene_files(directory: Path, size: int, seed: int) -> SceneFiles:
     """Generate a scene of `size` x `size` pixels in the directory, in another process."""
-    # -P: do not import from the working directory. In its own session the process does not get the Ctrl-C
-    # of the terminal; `run` ends it.
+    # -P: do not import from the working directory.
     command = [sys.executable, "-P", "-m", __name__, str(directory), str(size), str(seed)]
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    if done.returncode:
-        raise SceneError(done.returncode, done.stderr)
+    code, errors = _run(command)
+    if code:
+        raise SceneError(code, errors)
     bands, labels, truth, test, train = (
         np.load(directory / f"{name}.npy", mmap_mode="r")
         for name in ("bands", "labels", "truth", "test", "train")
     )
     files = directory / "bands", directory / "labels.gpkg"
     return SceneFiles(Scene(bands, labels, truth), test, train, *files)
+
+
+def _run(command: list[str]) -> tuple[int, str]:
+    """Run a process that never outlives the call: its exit code and what it wrote to standard error."""
+    process = None
+    try:
+        # Interrupted while it starts, `Popen` would leave the process running. In its own session it does
+        # not get the Ctrl-C of the terminal.
+        with uninterrupted():
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+            )
+        errors = process.communicate()[1]
+        return process.returncode, errors
+    finally:
+        if process is not None:
+            with uninterrupted(), process:  # which waits for its end
+                process.kill()
 
 
 def write_scene(directory: Path, size: int, seed: int) -> None:
