@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -69,10 +68,10 @@ def test_a_scene_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_a_killed_process_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def killed(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.CompletedProcess(command, -signal.SIGKILL, stderr="")
-
-    monkeypatch.setattr(subprocess, "run", killed)
+    killed = tmp_path / "python"
+    killed.write_text("#!/bin/sh\nkill -9 $$\n")
+    killed.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(killed))
     with pytest.raises(SceneError, match=r"ended by signal 9.* A smaller --size needs less memory\.$"):
         make_scene_files(tmp_path, 100, 0)
 
