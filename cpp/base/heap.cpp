@@ -10,10 +10,9 @@ namespace oldgrowth {
 
 #if defined(__GLIBC__)
 
-// glibc's dynamic threshold grows up to 32 MB, and so does the memory that each thread's heap keeps.
-constexpr int kMappedBytes = 1 << 20;
+constexpr int kSmallestMapped = 1 << 20;
 constexpr int kFewArenas = 4;
-constexpr std::size_t kLargestKept = (32UL << 20) - (1UL << 14);  // the block and its header take 32 MB at most
+constexpr int kLargestKept = 32 << 20;  // glibc allows no more
 
 namespace {
 int most_arenas = kFewArenas;  // changed before there are threads
@@ -22,8 +21,8 @@ int most_arenas = kFewArenas;  // changed before there are threads
 void release_memory() { malloc_trim(0); }
 
 void return_memory_when_freed() {
-  mallopt(M_MMAP_THRESHOLD, kMappedBytes);
-  mallopt(M_TRIM_THRESHOLD, kMappedBytes);
+  mallopt(M_MMAP_THRESHOLD, kSmallestMapped);
+  mallopt(M_TRIM_THRESHOLD, kSmallestMapped);
   mallopt(M_ARENA_MAX, most_arenas);
 }
 
@@ -33,8 +32,8 @@ void share_one_heap() {
 }
 
 void keep_freed_memory() {
-  void* volatile block = std::malloc(kLargestKept);  // its pages are never touched
-  std::free(block);
+  mallopt(M_MMAP_THRESHOLD, kLargestKept);
+  mallopt(M_TRIM_THRESHOLD, 2 * kLargestKept);
 }
 
 #else

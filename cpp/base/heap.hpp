@@ -14,8 +14,7 @@ void return_memory_when_freed();
 // addresses. To be called before there are threads.
 void share_one_heap();
 
-// From now on, blocks of up to 32 MB stay in the process when they are freed, to be used again, unless
-// `return_memory_when_freed` was called. The heap does so by itself once a block of that size was freed.
+// From now on, blocks of up to 32 MB stay in the process when they are freed, to be used again.
 void keep_freed_memory();
 
 }  // namespace oldgrowth

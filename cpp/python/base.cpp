@@ -26,8 +26,7 @@ void bind_base(nb::module_& m) {
   m.def("share_one_heap", &share_one_heap,
         "From now on all threads share one heap: each other one reserves 64 MB of addresses.");
   m.def("keep_freed_memory", &keep_freed_memory,
-        "From now on blocks of up to 32 MB stay in the process when they are freed, to be used again, unless "
-        "`return_memory_when_freed` was called.");
+        "From now on blocks of up to 32 MB stay in the process when they are freed, to be used again.");
   m.def(
       "max_bucket_rows", [](std::uint32_t n_features) { return NodeFormat(n_features).max_offset() / 2; },
       "n_features"_a, "The maximum number of rows of a bucket: each may become a leaf.");

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,16 @@ def keep_freed_memory() -> None:
     """Have the process keep freed blocks until the end of a stage: the next bucket needs as much again, and
     new memory costs a page fault for each page."""
     _core.keep_freed_memory()
+
+
+@contextmanager
+def freed_memory_kept() -> Iterator[None]:
+    """Freed blocks are kept here, in a fit that otherwise returns them as soon as they are freed."""
+    keep_freed_memory()
+    try:
+        yield
+    finally:
+        return_memory_when_freed()
 
 
 def total_memory() -> int:
