@@ -114,11 +114,11 @@ def run_worker(folder: Path, arguments: list[str]) -> dict[str, float]:
     if worker.returncode:
         sys.exit(f"{' '.join(command)} failed with exit code {worker.returncode}")
     told = json.loads(output.strip().splitlines()[-1])
-    seconds = (
-        {"fit": told["fit_seconds"], "predict": min(told["predict_seconds"])}
-        if "fit_seconds" in told
-        else {"fit": told["seconds"]}
-    )
+    if "fit_seconds" in told:
+        seconds = {"fit": told["fit_seconds"], "predict": min(told["predict_seconds"])}
+    else:
+        stages = told["report"]["stages"]
+        seconds = {"fit": told["seconds"]} | {stage["name"]: stage["seconds"] for stage in stages}
     return seconds | {"processor": usage.ru_utime + usage.ru_stime}
 
 
