@@ -1,5 +1,6 @@
 #include "base/heap.hpp"
 
+#include <algorithm>
 #include <cstdlib>  // says whether the C library is glibc
 
 #if defined(__GLIBC__)
@@ -10,9 +11,9 @@ namespace oldgrowth {
 
 #if defined(__GLIBC__)
 
-constexpr int kSmallestMapped = 1 << 20;
+constexpr std::size_t kLeastKept = 1 << 20;
+constexpr std::size_t kMostKept = 32 << 20;  // glibc allows no more
 constexpr int kFewArenas = 4;
-constexpr int kLargestKept = 32 << 20;  // glibc allows no more
 
 namespace {
 int most_arenas = kFewArenas;  // changed before there are threads
@@ -20,28 +21,25 @@ int most_arenas = kFewArenas;  // changed before there are threads
 
 void release_memory() { malloc_trim(0); }
 
-void return_memory_when_freed() {
-  mallopt(M_MMAP_THRESHOLD, kSmallestMapped);
-  mallopt(M_TRIM_THRESHOLD, kSmallestMapped);
-  mallopt(M_ARENA_MAX, most_arenas);
+void keep_freed_blocks(std::size_t most_bytes) {
+  const int most = static_cast<int>(std::clamp(most_bytes, kLeastKept, kMostKept));
+  mallopt(M_MMAP_THRESHOLD, most);
+  mallopt(M_TRIM_THRESHOLD, 2 * most);
 }
+
+void share_few_heaps() { mallopt(M_ARENA_MAX, most_arenas); }
 
 void share_one_heap() {
   most_arenas = 1;
-  mallopt(M_ARENA_MAX, most_arenas);
-}
-
-void keep_freed_memory() {
-  mallopt(M_MMAP_THRESHOLD, kLargestKept);
-  mallopt(M_TRIM_THRESHOLD, 2 * kLargestKept);
+  share_few_heaps();
 }
 
 #else
 
 void release_memory() {}
-void return_memory_when_freed() {}
+void keep_freed_blocks(std::size_t) {}
+void share_few_heaps() {}
 void share_one_heap() {}
-void keep_freed_memory() {}
 
 #endif
 

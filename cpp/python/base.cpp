@@ -20,13 +20,12 @@ void bind_base(nb::module_& m) {
   m.def("crc32c_joined", &crc32c_joined, "crc"_a, "next"_a, "size"_a,
         "The checksum of bytes that gave `crc`, followed by `size` bytes that by themselves gave `next`.");
   m.def("release_memory", &release_memory, "Return free memory to the system.");
-  m.def("return_memory_when_freed", &return_memory_when_freed,
-        "From now on large blocks go back to the system as soon as they are freed, and threads share a few heaps for "
-        "small ones. By default, each thread keeps tens of megabytes.");
+  m.def("keep_freed_blocks", &keep_freed_blocks, "most_bytes"_a,
+        "From now on blocks of up to so many bytes, 1 to 32 MB, stay in the process when they are freed, to be used again.");
+  m.def("share_few_heaps", &share_few_heaps,
+        "From now on threads share a few heaps. By default, each thread keeps tens of megabytes in its own.");
   m.def("share_one_heap", &share_one_heap,
         "From now on all threads share one heap: each other one reserves 64 MB of addresses.");
-  m.def("keep_freed_memory", &keep_freed_memory,
-        "From now on blocks of up to 32 MB stay in the process when they are freed, to be used again.");
   m.def(
       "max_bucket_rows", [](std::uint32_t n_features) { return NodeFormat(n_features).max_offset() / 2; },
       "n_features"_a, "The maximum number of rows of a bucket: each may become a leaf.");

@@ -24,7 +24,7 @@ from ..storage.disk_store import DiskStore
 from ..storage.fit_workspace import FitWorkspace
 from ..storage.top_file import Blocks
 from ..system.limits import Limits, limits_of
-from ..system.memory import memory_limit_of, return_memory_when_freed
+from ..system.memory import keep_freed_memory, memory_limit_of
 from .values import Settings, Shared
 
 # Asks another worker: its name, what is asked, and the arguments.
@@ -70,7 +70,7 @@ class Node:
         settings = self.settings
         self.workspace = self._open.enter_context(FitWorkspace(settings.spill_dir, fit=settings.fit))
         self.workspace.stop, self.workspace.limit = self.stop, self.limits().spill_limit
-        return_memory_when_freed()
+        keep_freed_memory(self.limits().memory)
         self._remove(_RANGES)  # of a killed process
 
     @property

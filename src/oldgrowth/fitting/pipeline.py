@@ -38,7 +38,7 @@ from ..storage.grown_trees import GrownTrees, TreesInMemory, TreesOnDisk
 from ..storage.sampled import Sampled
 from ..storage.votes import OobOnDisk, OobRows, OutOfBag
 from ..system.limits import Limits
-from ..system.memory import keep_freed_memory, return_memory_when_freed
+from ..system.memory import keep_freed_memory
 from ..system.signals import ended_by_signals
 from ..system.threads import workers
 from .assemble import Assembled, assemble
@@ -129,10 +129,7 @@ class FirstPass:
 @contextmanager
 def live(limits: Limits, n_jobs: int, observers: Observers, keep_checkpoint: bool) -> Iterator[FitContext]:
     """Files, threads and reporting of a fit, ended with it however it ends."""
-    if limits.memory_given:
-        return_memory_when_freed()
-    else:
-        keep_freed_memory()
+    keep_freed_memory(limits.memory if limits.memory_given else None)
     recorder = Recorder(observers, limits.memory)
     with (
         ended_by_signals(),

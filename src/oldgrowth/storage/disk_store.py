@@ -173,8 +173,8 @@ class DiskStore(BucketStore):
             to.write(raw, buckets, owners, self._sequence)
 
     def expect(self, top: int, bucket: int) -> None:
-        for offset, rows in self._tops[top].extents(bucket):
-            self._tops[top].file.expect(offset, self._tops[top].block_bytes(rows))
+        of = self._tops[top]
+        of.file.expect((offset, of.block_bytes(rows)) for offset, rows in of.extents(bucket))
 
     def drop(self, top: int) -> None:
         self._workspace.remove(self._name(top))

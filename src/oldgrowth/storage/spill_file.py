@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from collections import Counter, OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -40,39 +41,47 @@ class Directory(Protocol):
     def lost(self, path: Path, what: str) -> None: ...
 
 
+@dataclass
+class _OpenFile:
+    descriptor: int
+    users: int = 0
+
+
 class OpenFiles:
     """Opens files when they are used, and closes the least recently used ones."""
 
     def __init__(self) -> None:
-        self._open: OrderedDict[Path, int] = OrderedDict()
-        self._users: Counter[Path] = Counter()
+        self._open: OrderedDict[Path, _OpenFile] = OrderedDict()
         self._lock = threading.Lock()
 
-    @contextmanager
-    def use(self, path: Path, flags: int = 0) -> Iterator[int]:
-        """A descriptor that stays open in this block; `flags` are for a file that is not open yet."""
+    def use(self, path: Path, flags: int = 0) -> UsedFile:
+        """A descriptor that stays open in a `with` block; `flags` are for a file that is not open yet."""
+        return UsedFile(self, path, flags)
+
+    def begin(self, path: Path, flags: int) -> _OpenFile:
+        """Open the file if need be, and keep it open until `end`."""
         with self._lock:
-            if path not in self._open:
+            file = self._open.get(path)
+            if file is None:
                 self._close_idle(_MOST_OPEN - 1)
-                self._open[path] = self._opened(path, flags)
+                file = self._open[path] = _OpenFile(self._opened(path, flags))
             self._open.move_to_end(path)
-            self._users[path] += 1
-            descriptor = self._open[path]
-        try:
-            yield descriptor
-        finally:
-            with self._lock:
-                self._users[path] -= 1
+            file.users += 1
+            return file
+
+    def end(self, file: _OpenFile) -> None:
+        with self._lock:
+            file.users -= 1
 
     def close(self, path: Path) -> None:
         with self._lock:
             if path in self._open:
-                _close(self._open.pop(path))
+                _close(self._open.pop(path).descriptor)
 
     def close_all(self) -> None:
         with self._lock:
             while self._open:
-                _close(self._open.popitem()[1])
+                _close(self._open.popitem()[1].descriptor)
 
     def _opened(self, path: Path, flags: int) -> int:
         flags |= os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -85,10 +94,24 @@ class OpenFiles:
         return os.open(path, flags, 0o600)
 
     def _close_idle(self, most: int) -> None:
-        for path in [path for path in self._open if not self._users[path]]:
+        for path in [path for path, file in self._open.items() if not file.users]:
             if len(self._open) <= most:
                 break
-            _close(self._open.pop(path))
+            _close(self._open.pop(path).descriptor)
+
+
+class UsedFile:
+    """The descriptor of a file, open in a `with` block. A class, because small reads are many."""
+
+    def __init__(self, files: OpenFiles, path: Path, flags: int) -> None:
+        self._files, self._path, self._flags = files, path, flags
+
+    def __enter__(self) -> int:
+        self._file = self._files.begin(self._path, self._flags)
+        return self._file.descriptor
+
+    def __exit__(self, *_: object) -> None:
+        self._files.end(self._file)
 
 
 class SpillFile:
@@ -107,13 +130,10 @@ class SpillFile:
                 _close(unnamed)
             raise workspace.write_failed(error, path, 0) from error
 
-    @contextmanager
-    def _descriptor(self, flags: int = 0) -> Iterator[int]:
+    def _descriptor(self, flags: int = 0) -> AbstractContextManager[int]:
         if self._unnamed is not None:
-            yield self._unnamed
-        else:
-            with self._workspace.open_files.use(self.path, flags) as descriptor:
-                yield descriptor
+            return nullcontext(self._unnamed)
+        return self._workspace.open_files.use(self.path, flags)
 
     def append(self, data: npt.NDArray[np.uint8] | bytes) -> int:
         """Write at the end; returns the position of the first byte."""
@@ -180,12 +200,13 @@ class SpillFile:
         """Warn that what another process wrote at this position is damaged, and is done again."""
         self._workspace.lost(self.path, f"{what} (at byte {offset:,})")
 
-    def expect(self, offset: int, size: int) -> None:
-        """Tell the operating system that these bytes will be read soon."""
+    def expect(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Tell the operating system that bytes will be read soon: position and number of each range."""
         if hasattr(os, "posix_fadvise"):
             # Whatever is wrong with the file is seen, and said, when it is read.
             with suppress(OSError), self._descriptor() as descriptor:
-                os.posix_fadvise(descriptor, offset, size, os.POSIX_FADV_WILLNEED)
+                for offset, size in ranges:
+                    os.posix_fadvise(descriptor, offset, size, os.POSIX_FADV_WILLNEED)
 
     def sync(self) -> None:
         try:

@@ -27,6 +27,7 @@ _MOST_PLACES = 2**31  # top trees, and buckets of one
 _CHECKED_FROM = 8
 _SYNC_EVERY_SECONDS = 1.0
 _READ_BYTES = 8 * 2**20
+_BLOCK_BYTES = 2**20  # that are written at once, unless they come as one array
 
 
 Run = tuple[int, int, int, int]  # top tree, bucket, first tree, trees
@@ -46,6 +47,23 @@ class Entry:
     @property
     def run(self) -> Run:
         return self.top, self.bucket, self.first_tree, self.trees
+
+
+def _blocks(parts: Iterable[npt.NDArray[np.uint8]]) -> Iterator[npt.NDArray[np.uint8]]:
+    """The same bytes in fewer arrays: small ones are joined."""
+    small: list[npt.NDArray[np.uint8]] = []
+    n_bytes = 0
+    for part in parts:
+        if small and n_bytes + len(part) > _BLOCK_BYTES:
+            yield np.concatenate(small)
+            small, n_bytes = [], 0
+        if len(part) > _BLOCK_BYTES:
+            yield part
+        else:
+            small.append(part)
+            n_bytes += len(part)
+    if small:
+        yield np.concatenate(small)
 
 
 class EntryTable:
@@ -99,9 +117,9 @@ class TaskLog:
         offset = begin + _HEADER.size
         try:
             self._file.append(bytes(_HEADER.size))  # what it says comes last: until then this is no entry
-            for part in parts:
-                crc = _core.crc32c(part, crc)
-                self._file.append(part)
+            for block in _blocks(parts):
+                crc = _core.crc32c(block, crc)
+                self._file.append(block)
             assert self._file.size == offset + size
             self._file.overwrite(begin, struct.pack("<II", _MAGIC, crc) + rest)
         except SpillDirectoryError:  # the log ends with a whole entry

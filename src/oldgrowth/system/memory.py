@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,8 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([KMGT]I?)?B?\s*", re.IGNORECASE)
 # Share of the free memory or disk that is used by default.
 _AUTO_SHARE = 0.8
+# Under a limit, freed blocks of at most this part of it are kept.
+_KEPT_SHARE = 32
 # Memory of libraries that read files, beside what a dataset accounts for.
 READING_BYTES = 24 * 2**20
 
@@ -86,30 +86,17 @@ def release_memory() -> None:
     _core.release_memory()
 
 
-def return_memory_when_freed() -> None:
-    """Have the process return memory to the system as soon as it is freed, not at the end of a stage."""
-    _core.return_memory_when_freed()
+def keep_freed_memory(limit: int | None) -> None:
+    """Have the process keep freed blocks until the end of a stage: the next bucket needs as much again, and
+    new memory costs a page fault for each page. Under a limit, only blocks that are small beside it."""
+    _core.keep_freed_blocks(2**32 if limit is None else limit // _KEPT_SHARE)
+    if limit is not None:
+        _core.share_few_heaps()
 
 
 def share_one_heap() -> None:
     """Have all threads share one heap: each other one reserves 64 MB of addresses."""
     _core.share_one_heap()
-
-
-def keep_freed_memory() -> None:
-    """Have the process keep freed blocks until the end of a stage: the next bucket needs as much again, and
-    new memory costs a page fault for each page."""
-    _core.keep_freed_memory()
-
-
-@contextmanager
-def freed_memory_kept() -> Iterator[None]:
-    """Freed blocks are kept here, in a fit that otherwise returns them as soon as they are freed."""
-    keep_freed_memory()
-    try:
-        yield
-    finally:
-        return_memory_when_freed()
 
 
 def total_memory() -> int:

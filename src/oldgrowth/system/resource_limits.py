@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 from ..errors import OldgrowthError, OutOfMemoryError, ThreadLimitError
 from ..messages.text import human_bytes
-from .memory import resident_memory, return_memory_when_freed, share_one_heap
+from .memory import keep_freed_memory, resident_memory, share_one_heap
 
 try:
     import resource
@@ -71,7 +71,7 @@ def check_address_space() -> None:
     if limit is None:
         return
     share_one_heap()
-    return_memory_when_freed()
+    keep_freed_memory(0)
     left, needed = _addresses_left(limit), _addresses_needed(threads=1)
     if left is not None and left < needed:
         reason = f"{human_bytes(left)} of its addresses are left, {human_bytes(needed)} are needed"
