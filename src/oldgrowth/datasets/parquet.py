@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -102,9 +103,13 @@ class ParquetDataset(FilesDataset):
 
     def _row_bytes(self, names: Sequence[str]) -> int:
         """Approximate size in bytes of a decoded row."""
-        types = [self._schema.field(name).type for name in names]
-        widths = (kind.bit_width // 8 if pa.types.is_primitive(kind) else 16 for kind in types)
-        return 1 + sum(max(LEAST_WIDTH, width) for width in widths)
+        return 1 + sum(self._widths[name] for name in names)
+
+    @cached_property
+    def _widths(self) -> dict[str, int]:
+        """Approximate size in bytes of a decoded value of each column."""
+        widths = ((f.name, f.type.bit_width // 8 if pa.types.is_primitive(f.type) else 16) for f in self._schema)
+        return {name: max(LEAST_WIDTH, width) for name, width in widths}
 
     def _read(
         self, file: SourceFile, names: list[str], rows: int, span: Span
