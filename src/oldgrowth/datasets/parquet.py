@@ -108,7 +108,8 @@ class ParquetDataset(FilesDataset):
     @cached_property
     def _widths(self) -> dict[str, int]:
         """Approximate size in bytes of a decoded value of each column."""
-        widths = ((f.name, f.type.bit_width // 8 if pa.types.is_primitive(f.type) else 16) for f in self._schema)
+        types = [(field.name, field.type) for field in self._schema]
+        widths = ((name, kind.bit_width // 8 if pa.types.is_primitive(kind) else 16) for name, kind in types)
         return {name: max(LEAST_WIDTH, width) for name, width in widths}
 
     def _read(

@@ -6,8 +6,8 @@ import errno
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -169,24 +169,23 @@ class SpillFile:
     def read(self, offset: int, out: npt.NDArray[np.uint8]) -> None:
         """Fill the array with the bytes from this position on."""
         view = memoryview(out).cast("B")  # type: ignore[arg-type]
-        with self._reading(), self._descriptor() as descriptor:
-            while len(view) > 0:
-                got = os.preadv(descriptor, [view[:_MOST_AT_ONCE]], offset)
-                if got == 0:
-                    raise self.damaged(offset, "it ends here, before what was written to it")
-                offset += got
-                view = view[got:]
-        self._workspace.bytes_read += len(out)
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
         try:
-            yield
+            with self._descriptor() as descriptor:
+                while len(view) > 0:
+                    got = os.preadv(descriptor, [view[:_MOST_AT_ONCE]], offset)
+                    if got == 0:
+                        raise self.damaged(offset, "it ends here, before what was written to it")
+                    offset += got
+                    view = view[got:]
         except SpillDirectoryError:
             raise
         except OSError as error:
-            what = "was removed while the fit used it" if error.errno == errno.ENOENT else "could not be read"
-            raise SpillDirectoryError(f"{self.path} {what}: {error.strerror}.") from error
+            raise self._read_failed(error) from error
+        self._workspace.bytes_read += len(out)
+
+    def _read_failed(self, error: OSError) -> SpillDirectoryError:
+        what = "was removed while the fit used it" if error.errno == errno.ENOENT else "could not be read"
+        return SpillDirectoryError(f"{self.path} {what}: {error.strerror}.")
 
     def damaged(self, offset: int, wrong: str) -> Exception:
         """The error for bytes that differ from what was written at this position."""
@@ -229,8 +228,11 @@ class SpillFile:
 
     def mapped(self) -> _core.MappedFile:
         """The whole file, mapped into memory."""
-        with self._reading(), self._descriptor() as descriptor:
-            return _core.MappedFile(descriptor)
+        try:
+            with self._descriptor() as descriptor:
+                return _core.MappedFile(descriptor)
+        except OSError as error:
+            raise self._read_failed(error) from error
 
     def close(self) -> None:
         if self._unnamed is None:

@@ -74,7 +74,8 @@ def peak_memory() -> int:
 def resident_memory() -> int:
     """The resident memory of this process, in bytes; its peak if unknown."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+        with open("/proc/self/statm", "rb", buffering=0) as file:
+            return int(file.read().split()[1]) * 4096
     except (OSError, IndexError, ValueError):
         return peak_memory()
 
