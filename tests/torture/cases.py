@@ -17,11 +17,14 @@ from pyarrow import csv
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import oldgrowth
+import oldgrowth.estimators.forests  # here once, rather than in the process of each fit
+import oldgrowth.fitting.levels
 import oldgrowth.fitting.sample
 import oldgrowth.planning.execution
 import oldgrowth.storage.disk_store
 import oldgrowth.storage.task_log
 from helpers import make_data
+from oldgrowth import raster
 from raster.rasters import smooth_scene, write_raster
 
 # Top trees on a tenth of the rows they need: buckets come out too large and are split again.
@@ -35,6 +38,7 @@ def remember_often() -> None:
     oldgrowth.planning.execution._LARGEST_GROUP = 100_000
     oldgrowth.storage.top_file._WRITE_BYTES = 10_000
     oldgrowth.fitting.sample._SAVE_EVERY_SECONDS = 0.02
+    oldgrowth.fitting.levels._SAVE_EVERY_SECONDS = 0.002
     oldgrowth.storage.task_log._SYNC_EVERY_SECONDS = 0.05
 
 
@@ -55,10 +59,22 @@ def write_files(folder: Path) -> None:
     pq.write_table(table, folder / "rows.parquet", row_group_size=700)
     csv.write_csv(table, folder / "rows.csv")
     np.savez(folder / "rows.npz", x=x, y=y, value=value, w=weights)
+    _write_text(folder, table)
     bands, labels = smooth_scene(3, 60, 70), smooth_scene(1, 60, 70, seed=1) // 64
     bands[:, ::9, ::5] = 0
     write_raster(folder / "bands.tif", bands, nodata=0)
     write_raster(folder / "labels.tif", labels, nodata=0)
+
+
+def _write_text(folder: Path, table: pa.Table) -> None:
+    """Some features as text: of few levels, of more than a node has bits for, and with missing values."""
+    x = np.stack([table[f"f{i}"].to_numpy() for i in range(3)])
+    few, many = (np.floor((x[:2].T + 4) * (1, 20)).astype(int) * 7 % (8, 150)).T
+    towns = pa.array([f"town {i}" for i in few], mask=x[2] > 1)
+    streets = pa.array([f"street {i}" for i in many]).dictionary_encode()
+    table = table.set_column(0, "f0", towns).set_column(1, "f1", streets)
+    pq.write_table(table, folder / "text.parquet", row_group_size=300)
+    csv.write_csv(table.set_column(1, "f1", streets.cast(pa.string())), folder / "text.csv")
 
 
 def _arrays(folder: Path) -> dict[str, np.ndarray]:
@@ -122,18 +138,28 @@ def many_top_trees(folder: Path, **params: Any) -> Any:
 
 def gathered_pixels(folder: Path, **params: Any) -> Any:
     """Row numbers on disk, the image in memory; out of bag."""
-    from oldgrowth import raster
-
     data = raster.open_scene(folder / "bands.tif", patch=3).with_labels(folder / "labels.tif")
     options = COMMON | SPLIT | {"store": "gather", "oob_score": True} | params
     return oldgrowth.RandomForestClassifier(10, **options).fit(data)
+
+
+def text_columns(folder: Path, **params: Any) -> Any:
+    """Levels are learned in a stage of their own; out of bag."""
+    data = oldgrowth.open_dataset(folder / "text.parquet", "label", [f"f{i}" for i in range(8)])
+    return oldgrowth.RandomForestClassifier(8, **(COMMON | SPLIT | {"oob_score": True} | params)).fit(data)
+
+
+def values_by_text_columns_in_csv(folder: Path, **params: Any) -> Any:
+    data = oldgrowth.open_dataset(folder / "text.csv", "value", [f"f{i}" for i in range(4)], "w")
+    return oldgrowth.ExtraTreesRegressor(8, **(COMMON | {"bucket_size": 500} | params)).fit(data)
 
 
 CASES: dict[str, Callable[..., Any]] = {
     case.__name__: case
     for case in (
         labels_in_a_file, weighted_values_in_a_file, labels_in_arrays_in_rounds, values_in_arrays, one_bucket,
-        subsets, weighted_labels_in_csv, many_top_trees, gathered_pixels,
+        subsets, weighted_labels_in_csv, many_top_trees, gathered_pixels, text_columns,
+        values_by_text_columns_in_csv,
     )
 }  # fmt: skip
 

@@ -6,6 +6,8 @@ A file that is flipped, cut, emptied, removed, filled with zeros or garbage, or 
 same model: what was lost is done again. Only what the fit is (checkpoint.json) cannot be found out again: an
 error names the file and says what to do. Contents that are wrong under right checksums
 must not crash the process, come out as an error of Python, or take memory.
+
+Each case has a process, and as many run at a time as there are cores; each fit has a process of its own, too.
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ import struct
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +33,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 from cases import parsed, quick_directory
-from kill_resume import Torture, in_write, run
+from kill_resume import CRASHED, Torture, in_write, run
 
 from oldgrowth import _core
 from oldgrowth.storage.checkpoint import IDENTITY
@@ -186,9 +191,19 @@ class Damages(Torture):
                 continue
             found = self.resumed(case, saved, name, data)
             last = found.strip().splitlines()[-1]
-            if "Traceback" in found and "oldgrowth.errors." not in last:
+            refused = "Traceback" in found and "oldgrowth.errors." in last
+            if not refused and ("Traceback" in found or found.startswith(CRASHED)):
                 self.bad += 1
                 print(f"{case}: {name} forged:\n{found}", flush=True)
+
+
+def torture(options: argparse.Namespace, case: str) -> tuple[int, int]:
+    """The number of checkpoints of a case that were damaged, and how many of them were taken badly."""
+    with tempfile.TemporaryDirectory(dir=quick_directory()) as folder:
+        damages = Damages(Path(folder), f"{options.seed} {case}", [case])
+        damages.damage(case, options.files)
+        damages.forge(case, -(-options.forgeries // len(options.cases)))
+    return damages.trials, damages.bad
 
 
 def main() -> int:
@@ -196,13 +211,15 @@ def main() -> int:
     parser.add_argument("--forgeries", type=int, default=300)
     parser.add_argument("--files", nargs="*", default=None, help="only these are damaged")
     options = parsed(parser)
-    with tempfile.TemporaryDirectory(dir=quick_directory()) as folder:
-        torture = Damages(Path(folder), options.seed, options.cases)
-        for case in options.cases:
-            torture.damage(case, options.files)
-            torture.forge(case, -(-options.forgeries // len(options.cases)))
-    print(f"{torture.trials} damaged checkpoints, {torture.bad} of them taken badly")
-    return 1 if torture.bad else 0
+    trials = bad = 0
+    with ProcessPoolExecutor(os.cpu_count(), get_context("fork")) as pool:
+        for case, found in zip(
+            options.cases, pool.map(partial(torture, options), options.cases), strict=True
+        ):
+            print(f"{case}: {found[0]} damaged checkpoints, {found[1]} of them taken badly", flush=True)
+            trials, bad = trials + found[0], bad + found[1]
+    print(f"{trials} damaged checkpoints, {bad} of them taken badly")
+    return 1 if bad else 0
 
 
 if __name__ == "__main__":

@@ -29,6 +29,8 @@ from cases import CASES, outcome, parsed, quick_directory, remember_often, verdi
 from oldgrowth.reporting.report import Recorder
 
 Arm = Callable[[], None]  # prepares a child's death
+CRASHED = "ended by"
+_HANGS_AFTER = 300  # seconds, of fits that take one
 
 
 def die() -> None:
@@ -84,7 +86,10 @@ def in_write(k: int) -> Arm:
 
 
 def run(case: str, folder: Path, params: dict[str, Any], arm: Arm | None, after: float | None) -> str | None:
-    """Fit in a child; what came out, or None if it was killed, `after` some seconds or as it was armed to."""
+    """Fit in a child; what came out, or None if it was killed, `after` some seconds or as it was armed to.
+
+    A child that crashes, or hangs, is ended by another signal, which is named.
+    """
     reader, writer = os.pipe()
     if (child := os.fork()) == 0:
         _child(case, folder, params, arm, writer)
@@ -95,14 +100,15 @@ def run(case: str, folder: Path, params: dict[str, Any], arm: Arm | None, after:
     with os.fdopen(reader) as out:
         said = out.read()
     _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status):
-        assert os.WTERMSIG(status) == signal.SIGKILL, f"signal {os.WTERMSIG(status)}"
-        return None
-    return said
+    if not os.WIFSIGNALED(status):
+        return said
+    ended_by = signal.Signals(os.WTERMSIG(status))
+    return None if ended_by == signal.SIGKILL else f"{CRASHED} {ended_by.name}"
 
 
 def _child(case: str, folder: Path, params: dict[str, Any], arm: Arm | None, writer: int) -> None:
     try:
+        signal.alarm(_HANGS_AFTER)
         warnings.simplefilter("ignore")
         remember_often()
         if arm is not None:
@@ -115,7 +121,7 @@ def _child(case: str, folder: Path, params: dict[str, Any], arm: Arm | None, wri
 
 
 class Torture:
-    def __init__(self, folder: Path, seed: int, cases: list[str]) -> None:
+    def __init__(self, folder: Path, seed: int | str, cases: list[str]) -> None:
         self.folder = folder
         self.cases = cases
         self.random = random.Random(seed)

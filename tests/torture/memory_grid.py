@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ class Data:
     source: str = "parquet"
     weights: bool = False
     text: bool = False  # labels are words
+    text_columns: int = 0  # features that are words, of tables
     ids: bool = False  # each row has a label of its own
     group: int | None = None  # rows of a row group of Parquet, or lines of a block of a scene
     width: int = 2000  # pixels of a line of a scene
@@ -116,7 +117,7 @@ class Data:
         writer: Any = None
         tables: list[Any] = []
         for first, block, y, w in self._blocks():
-            columns = {f"f{i:04}": np.ascontiguousarray(block[:, i]) for i in range(self.features)}
+            columns = {f"f{i:04}": self._column(block[:, i], i) for i in range(self.features)}
             columns["y"] = self._targets(np.arange(first, first + len(y)) if self.ids else y)
             table = pa.table(columns | ({"w": w} if self.weights else {}))
             tables.append(table)
@@ -131,6 +132,16 @@ class Data:
             return
         with pa.ipc.new_file(path, tables[0].schema) as file:
             file.write_batch(pa.concat_tables(tables).combine_chunks().to_batches()[0])
+
+    def _column(self, values: Any, number: int) -> Any:
+        """Words have as many levels as there are values."""
+        if number >= self.text_columns:
+            return np.ascontiguousarray(values)
+        import pyarrow as pa
+
+        levels, codes = np.unique(values, return_inverse=True)
+        words = [f"{int(level)} is the word for a level" for level in levels]
+        return pa.DictionaryArray.from_arrays(codes.astype(np.int32), words).cast(pa.string())
 
     def _targets(self, y: Any) -> Any:
         if not self.classes:
@@ -289,6 +300,8 @@ def drawn(seed: int) -> Case:
     if classes and rng.random() < 0.15:
         params["class_weight"] = one_of("balanced", "balanced_subsample")
     limit = one_of(250, 300, 350, 400, 500)
+    if source in ("parquet", "csv") and values != "floats" and rng.random() < 0.3:
+        data = replace(data, text_columns=one_of(1, features // 2, features))
     if source == "array":  # what the caller has counts
         limit += int(rows * features * {"floats": 4, "words": 2}.get(values, 1) / 1e6)
     return Case(f"drawn {seed}", data, limit, kind, params)
@@ -348,6 +361,12 @@ def named() -> list[Case]:
         Case("scene, long lines", Data(600_000, 9, "words", source="scene", width=60_000), 400, params=disk),
         Case("scene, one block", Data(600_000, 9, "words", source="scene", group=300), 450, params=disk),
         Case("scene, full", Data(20_000_000, 9, source="scene", width=8000), 700, params={"n_estimators": 2}),
+        Case("text columns", Data(400_000, 12, classes=9, text_columns=6), 350, params={**disk, **oob}),
+        Case("text columns, regression", Data(600_000, 8, "words", 0, text_columns=4), 400, "RandomForestRegressor"),
+        Case("text columns, csv", Data(300_000, 8, "words", 40, "csv", weights=True, text_columns=8), 350, "ExtraTreesClassifier"),
+        Case("text columns, one batch of Arrow", Data(1_000_000, 10, source="arrow", text_columns=5), 400, params={"max_depth": 6}),
+        Case("text columns, 16 threads", Data(300_000, 20, "words", 200, text_columns=20), 400, params={"n_jobs": 16, **oob}),
+        Case("text columns, full", Data(3_000_000, 20, "words", 9, text_columns=10), 500, params={"n_jobs": 16, **disk}),
         Case("60 top trees, full", Data(3_000_000, 4), 400, params={"bucket_size": 500, "n_estimators": 60, "trees_per_top": 1}),
     ]  # fmt: skip
 

@@ -67,6 +67,7 @@ class Model:
     rows: int = 20_000
     depth: int | None = None
     buckets: int = 5_000
+    text: int = 0  # features that are words, of 255 levels
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class Case:
 FEW, SOME, MANY = Model(3), Model(200), Model(5_000, depth=12)
 VALUES, WIDE = Model(0), Model(9, features=400)
 LARGE = Model(9, trees=60, rows=300_000, buckets=60_000)  # some 200 MB of nodes
+WORDS = Model(9, trees=24, rows=60_000, text=12)
 HUGE = Model(70_000, rows=140_000, trees=2, depth=3, features=4, buckets=200_000)
 
 CASES = [
@@ -112,6 +114,11 @@ CASES = [
     Case(MANY, "predict", 100_000, 300),
     Case(HUGE, "cli predict .parquet", 20_000, 400),
     Case(MANY, "cli evaluate", 50_000, 200),
+    Case(WORDS, "predict", 400_000, 300),
+    Case(WORDS, "predict_proba", 400_000, 300, jobs=16),
+    Case(WORDS, "score", 400_000, 250, "csv"),
+    Case(WORDS, "cli predict .parquet", 1_000_000, 300),
+    Case(WORDS, "cli proba .csv", 200_000, 250, "csv"),
 ]
 
 
@@ -137,10 +144,13 @@ class Workshop:
             y[: model.classes] = np.arange(model.classes)
         kind = oldgrowth.RandomForestClassifier if model.classes else oldgrowth.RandomForestRegressor
         given = {"max_depth": model.depth, "bucket_size": model.buckets, "random_state": 0}
-        names = [f"f{i}" for i in range(model.features)]
         path = self._directory / f"{abs(hash(model))}.og"
-        kind(model.trees, **given).fit(pd.DataFrame(x, columns=names), y).save(path)
+        kind(model.trees, **given).fit(pd.DataFrame(self._columns(model, x)), y).save(path)
         return path
+
+    def _columns(self, model: Model, x: Any) -> dict[str, Any]:
+        words = np.array([f"{level} is the word for a level" for level in range(256)], dtype=object)
+        return {f"f{i}": words[x[:, i]] if i < model.text else x[:, i] for i in range(model.features)}
 
     def _rows(self, model: Model, rows: int, source: str) -> Path:
         import pyarrow as pa
@@ -148,11 +158,11 @@ class Workshop:
         import pyarrow.parquet as pq
 
         x, y = self._values(model, rows, 1)
-        path = self._directory / f"{model.features}-{model.classes}-{rows}.{source}"
+        path = self._directory / f"{model.features}-{model.text}-{model.classes}-{rows}.{source}"
         if source == "npy":
             np.save(path, x)
             return path
-        table = pa.table({f"f{i}": x[:, i] for i in range(model.features)} | {"y": y})
+        table = pa.table(self._columns(model, x) | {"y": y})
         (pq.write_table if source == "parquet" else pyarrow.csv.write_csv)(table, path)
         return path
 
