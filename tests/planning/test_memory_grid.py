@@ -28,6 +28,8 @@ CASES = [
     Case("metric", Data(300_000, 4), 280, params={**DISK, "oob_score": "metric", "n_estimators": 2, "max_depth": 5}),
     Case("tiny buckets", Data(60_000, 4), 280, params={**DISK, "bucket_size": 100, "n_estimators": 6, "trees_per_top": 1}),
     Case("mapped", Data(400_000, 20, "words", source="memmap"), 280, params={"max_depth": 6, "n_estimators": 2}),
+    Case("text columns", Data(200_000, 10, "words", 9, text_columns=5), 300, params={**DISK, "n_estimators": 2}),
+    Case("a scene of bytes", Data(200_000, 9, "nodata", source="scene"), 280, params={"n_estimators": 2}),
     Case("too little", Data(60_000, 60, "floats", 9), 260, params=OOB),
 ]  # fmt: skip
 

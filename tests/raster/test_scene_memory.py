@@ -9,6 +9,14 @@ import numpy as np
 import pytest
 from rasters import smooth_scene, write_raster
 
+import oldgrowth
+from oldgrowth import raster
+from oldgrowth.errors import MemoryLimitError
+from oldgrowth.planning.execution import refuse_at_start
+from oldgrowth.planning.planner import Planner
+from oldgrowth.rows.streamed_rows import StreamedRows
+from oldgrowth.system.limits import limits_of
+
 MEASURE = """
 import json, sys
 from pathlib import Path
@@ -51,3 +59,18 @@ def test_memory_for_reading(tmp_path):
     for line in done.stdout.splitlines():
         measured, counted = json.loads(line)
         assert measured < 1.05 * counted + 2e6
+
+
+def test_bytes_need_no_tables_of_all_codes(tmp_path):
+    """The limit that is named has room for as many values as the type has, not for as many as codes hold."""
+    named = {}
+    for dtype in (np.uint8, np.uint16):
+        pixels = smooth_scene(3, 300, 300).astype(dtype)
+        bands = write_raster(tmp_path / f"{dtype.__name__}.tif", pixels)
+        labels = write_raster(tmp_path / "labels.tif", pixels[:1] // 64)
+        rows = StreamedRows(raster.open_scene(bands, patch=5).with_labels(labels), classification=True)
+        params = oldgrowth.RandomForestClassifier(memory_limit=1000, random_state=0).get_params()
+        with pytest.raises(MemoryLimitError) as refused:
+            refuse_at_start(Planner(params, False, True), rows, limits_of(params))
+        named[dtype] = refused.value.least
+    assert named[np.uint16] - named[np.uint8] > 75 * 10**6  # 75 features, of which each has a megabyte

@@ -93,6 +93,11 @@ class Dataset(Coded, ABC):
         return self.n_rows
 
     @property
+    def most_values(self) -> int | None:
+        """The most different values that a feature can have, if its type tells."""
+        return None
+
+    @property
     def reading_bytes(self) -> int:
         """Additional memory needed for reading, as far as it is known without reading: large record batches,
         metadata, compressed chunks."""

@@ -17,6 +17,7 @@ from .odd_texts import OddTexts, join_odd
 # Values are float32, or uint8 on request (`keep_bytes`) if all values of a batch are uint8.
 FloatsOrBytes = npt.NDArray[np.float32] | npt.NDArray[np.uint8]
 
+BYTE_VALUES = 256  # that a byte can have
 FIRST_ROOM = 1 << 16  # initial capacity, in rows, of a batch whose length is not known yet
 
 

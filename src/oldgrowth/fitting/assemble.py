@@ -44,12 +44,13 @@ def assemble(
     """
     counts = [(top.n_buckets, n) for top, n in zip(tops, trees_of_tops, strict=True)]
     tree_start = _starts([buckets * n for buckets, n in counts])
-    starts, depth = _places(grown, counts, plan.n_classes)
-    node_start, table_start, set_start = starts
+    starts, depth = _places(grown, counts, plan)
     room = _InMemory if workspace is None else partial(_OnDisk, workspace)
-    nodes: _InMemory | _OnDisk = room(int(node_start[-1]), np.dtype(np.uint64))
-    table: _InMemory | _OnDisk = room(int(table_start[-1]) * max(plan.n_classes, 1), np.dtype(np.float32))
-    sets: _InMemory | _OnDisk = room(int(set_start[-1]), np.dtype(np.uint16))
+    nodes: _InMemory | _OnDisk = room(int(starts["nodes"][-1]), np.dtype(np.uint64))
+    table_floats = int(starts["table"][-1]) * max(plan.n_classes, 1)
+    table: _InMemory | _OnDisk = room(table_floats, np.dtype(np.float32))
+    set_words = int(starts["sets"][-1]) if plan.levels else 0
+    sets: _InMemory | _OnDisk = room(set_words, np.dtype(np.uint16))
     crcs = np.empty(int(tree_start[-1]), dtype=np.uint32)
     gains = [[top.importances.copy() for _ in range(n)] for top, n in zip(tops, trees_of_tops, strict=True)]
     at = 0
@@ -68,15 +69,16 @@ def assemble(
         "trees_of_top": np.array(trees_of_tops, dtype=np.uint64),
         "bottom_start": tree_start,
         "nodes": nodes.array(),
-        "node_start": node_start,
-        "table_start": table_start,
+        "node_start": starts["nodes"],
+        "table_start": starts["table"],
         "table": table.array(),
         "tree_crc": crcs,
     }
     filled = {"nodes": nodes, "table": table}
     if plan.levels:
         filled["sets"] = sets
-        arrays |= _category_arrays(plan.levels, tops) | {"sets": sets.array(), "set_start": set_start}
+        arrays |= _category_arrays(plan.levels, tops)
+        arrays |= {"sets": sets.array(), "set_start": starts["sets"]}
     mapped = None if workspace is None else _mapped_arrays(workspace, filled)
     forest = Forest(n_features, plan.n_classes, arrays, mapped=mapped)
     if mapped is None:  # else it is perhaps larger than memory: each tree is checked when it is read
@@ -85,17 +87,26 @@ def assemble(
 
 
 def _places(
-    grown: GrownTrees, counts: list[tuple[int, int]], n_classes: int
-) -> tuple[list[npt.NDArray[np.uint64]], int]:
-    """Where the nodes, table rows and sets of each tree begin, and the depth of the deepest tree; `counts`
-    are the buckets of each top tree and the trees of each bucket."""
-    sizes = [grown.sizes(i, buckets, n) for i, (buckets, n) in enumerate(counts)]
-    lengths = [
-        np.concatenate([of_top.nodes for of_top in sizes]),
-        np.concatenate([of_top.table for of_top in sizes]) // max(n_classes, 1),
-        np.concatenate([of_top.sets for of_top in sizes]),
-    ]
-    return [_starts(length) for length in lengths], max(int(of_top.depth.max()) for of_top in sizes)
+    grown: GrownTrees, counts: list[tuple[int, int]], plan: Plan
+) -> tuple[dict[str, npt.NDArray[np.uint64]], int]:
+    """Where the nodes, table rows and, with categories, sets of each tree begin, and the depth of the deepest
+    tree; `counts` are the buckets of each top tree and the trees of each bucket.
+
+    There may be millions of trees: nothing else is kept of them.
+    """
+    n_trees = sum(buckets * n for buckets, n in counts)
+    fields = ("nodes", "table", "sets") if plan.levels else ("nodes", "table")
+    starts = {field: np.zeros(n_trees + 1, dtype=np.uint64) for field in fields}
+    depth, first = 0, 1
+    for i, (buckets, n) in enumerate(counts):
+        sizes = grown.sizes(i, buckets, n)
+        for field, start in starts.items():
+            start[first : first + buckets * n] = getattr(sizes, field)
+        depth, first = max(depth, int(sizes.depth.max())), first + buckets * n
+    starts["table"] //= np.uint64(max(plan.n_classes, 1))
+    for start in starts.values():
+        np.cumsum(start, out=start)
+    return starts, depth
 
 
 def _checksum(tree: BottomTree) -> int:

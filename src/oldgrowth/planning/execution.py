@@ -164,8 +164,8 @@ class LimitCheck:
     def _widths(self, at_least: Widths, n_rows: int) -> list[Widths]:
         """As narrow as can be, as wide as can be, and where buckets have the fewest rows."""
         n = self._rows.n_features
-        widest = Widths.widest(n, n_rows)
-        if self._rows.are_bytes or widest.record < at_least.record:
+        widest = Widths.widest(n, n_rows, self._rows.most_values)
+        if widest.record < at_least.record:
             widest = at_least
         turn = AUTO_BUCKET_BYTES // AUTO_BUCKET_SIZES[0]
         found = [at_least, widest]
@@ -288,8 +288,8 @@ def _refuse_disk_at_start(planner: Planner, rows: TrainingRows, limits: Limits, 
     classes_known = not plan.classification or rows.n_classes > 0
     if store == "memory" or (not classes_known and (plan.oob or plan.limits_growth)):
         return  # each class takes disk: the first pass will tell how many there are
-    widest = Widths.narrowest if rows.are_bytes else Widths.widest_record
-    wide = model(widest(rows.n_features), n_classes if classes_known else _MANY_CLASSES)
+    widest = Widths.widest(rows.n_features, n_rows, rows.most_values)
+    wide = model(widest, n_classes if classes_known else _MANY_CLASSES)
     wide = wide.gathered() if store == "gather" else wide
     _tops_per_round(plan, narrow.sizes, limits, DiskNeeds.of(wide.plan, wide.sizes))
 
@@ -352,7 +352,7 @@ def expected_disk(model: MemoryModel) -> DiskEstimate:
 
 def largest_model(plan: Plan, rows: TrainingRows, n_rows: int, limits: Limits) -> MemoryModel:
     """The most memory that `n_rows` rows can need: all values distinct, and weights."""
-    widths = Widths.widest(rows.n_features, n_rows)
+    widths = Widths.widest(rows.n_features, n_rows, rows.most_values)
     return memory_model_of(plan, Sizes.of(plan, rows, n_rows, widths, weighted=True), limits)
 
 

@@ -89,16 +89,17 @@ class Widths:
         return Widths(4 * n_features, n_features)
 
     @staticmethod
-    def widest(n_features: int, n_rows: int) -> Widths:
-        """All values differ."""
-        if n_rows > MOST_CODES:
+    def widest(n_features: int, n_rows: int, most_values: int | None) -> Widths:
+        """All values differ, as far as their type lets them."""
+        distinct = n_rows if most_values is None else min(n_rows, most_values)
+        if distinct > MOST_CODES:
             return Widths.widest_record(n_features)
-        return Widths.most_codes(n_features, n_rows)
+        return Widths.most_codes(n_features, distinct)
 
     @staticmethod
-    def most_codes(n_features: int, n_rows: int) -> Widths:
-        """As many values as codes hold, which have to be known."""
-        distinct = min(n_rows, MOST_CODES)
+    def most_codes(n_features: int, distinct: int) -> Widths:
+        """So many values, at most as codes hold, which have to be known."""
+        distinct = min(distinct, MOST_CODES)
         profile, codec = (kind.bytes_of_feature(distinct) for kind in (_core.Profile, _core.RowCodec))
         return Widths(2 * n_features, 0, n_features * profile, n_features * codec)
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..datasets.batches import FloatsOrBytes
+from ..datasets.batches import BYTE_VALUES, FloatsOrBytes
 from ..datasets.levels import FeatureLevels
 from ..errors import InfiniteValueError
 from .mapped_input import MappedInput
@@ -83,8 +83,8 @@ class ArrayRows(TrainingRows):
         return self.weights is not None
 
     @property
-    def are_bytes(self) -> bool:
-        return self._x.dtype in (np.uint8, np.int8, np.bool_)
+    def most_values(self) -> int | None:
+        return BYTE_VALUES if self._x.dtype in (np.uint8, np.int8, np.bool_) else None
 
     def chunks(self, rows: int, start: Place) -> Iterator[Chunk]:
         for first in range(start.row, self.n_rows, rows):

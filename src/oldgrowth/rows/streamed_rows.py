@@ -55,6 +55,10 @@ class StreamedRows(TrainingRows):
     def expected_rows(self) -> int | None:
         return self._dataset.expected_rows
 
+    @property
+    def most_values(self) -> int | None:
+        return self._dataset.most_values
+
     def read_within(self, room: int) -> None:
         self._dataset = self._dataset.within_memory(room)
 

@@ -121,9 +121,9 @@ class TrainingRows(ABC):
         """Whether rows have weights."""
 
     @property
-    def are_bytes(self) -> bool:
-        """Whether all features are known to be bytes."""
-        return False
+    def most_values(self) -> int | None:
+        """The most different values that a feature can have, if its type tells."""
+        return None
 
     @abstractmethod
     def chunks(self, rows: int, start: Place) -> Iterator[Chunk]: ...

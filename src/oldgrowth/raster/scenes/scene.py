@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...datasets.base import Partition
-from ...datasets.batches import FloatsOrBytes, Span
+from ...datasets.batches import BYTE_VALUES, FloatsOrBytes, Span
 from ...datasets.labels import CodedLabels, Labels
 from ...datasets.odd_texts import OddTexts
 from ...datasets.partition_edges import nearest_edges
@@ -118,6 +118,10 @@ class Scene(LabelledPixels):
         if self.n_rows is not None:
             return self.n_rows
         return sum((strip.stop - strip.first) * self.scenes[strip.scene].grid.width for strip in self.strips)
+
+    @property
+    def most_values(self) -> int | None:
+        return BYTE_VALUES if all(layers.are_bytes for layers in self.scenes) else None
 
     @property
     def reading_bytes(self) -> int:
