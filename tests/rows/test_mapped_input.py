@@ -41,6 +41,24 @@ def test_what_was_read_is_given_back(path) -> None:
     assert max(most, resident_pages_of(path)) < x.nbytes / 4
 
 
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="Linux tells what is resident")
+@pytest.mark.parametrize("layout", ["rows", "every other row"])
+def test_single_rows_bring_in_few_pages(tmp_path: Path, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(0).random((500_000, 20), dtype=np.float32)
+    np.save(tmp_path / "x.npy", values)
+    x = np.load(tmp_path / "x.npy", mmap_mode="r")[:: 2 if layout == "every other row" else 1]
+    rows, most, give_back = ArrayRows(x, np.zeros(len(x)), 1), [0], MappedInput.give_back
+
+    def measured(mapped: MappedInput) -> None:
+        most[0] = max(most[0], resident_pages_of(tmp_path / "x.npy"))
+        give_back(mapped)
+
+    monkeypatch.setattr(MappedInput, "give_back", measured)
+    chosen = np.sort(np.random.default_rng(1).choice(len(x), 10_000, replace=False)).astype(np.uint64)
+    assert np.array_equal(rows.take(chosen).x, np.asarray(x)[chosen])
+    assert 0 < most[0] < values.nbytes / 4
+
+
 def test_what_was_written_to_a_private_mapping_stays(path) -> None:
     x = np.load(path, mmap_mode="c")
     x[:] = 7

@@ -29,8 +29,8 @@ _NODE_BYTES = 8
 _SET_BYTES, _SET_SEARCH_ROW, _SET_SEARCH_LEVEL = 8, 64, 32
 # What Python takes for a bottom tree that is kept in memory, beside its arrays.
 _TREE_OBJECT = 700
-# Per bottom tree on disk: where it is in the log and in the forest, and its sets. Per bucket: nodes and depth in its top
-# tree, twice while it is put together, and its rows.
+# Per bottom tree on disk: where it is in the log and in the forest, and its sets. Per bucket: nodes and depth
+# in its top tree, twice while it is put together, and its rows.
 _TREE_INDEX = 72
 _BUCKET_INDEX = 80
 # Per bucket of a top tree whose rows are distributed, for each group of rows: its block, while sorted.

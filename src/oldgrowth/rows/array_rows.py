@@ -102,8 +102,10 @@ class ArrayRows(TrainingRows):
 
     def take(self, rows: npt.NDArray[np.uint64]) -> Taken:
         places = rows if self.kept is None else self.kept[rows]
-        x = np.ascontiguousarray(self._x[places], dtype=np.float32)
-        self._mapped.give_back()
+        x = np.empty((len(places), self.n_features), dtype=np.float32)
+        for part in self._mapped.parts(places):
+            x[part] = self._x[places[part]]
+            self._mapped.give_back()
         return Taken(x, self.targets[rows], None if self.weights is None else self.weights[rows])
 
     def whole_targets(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64] | None]:

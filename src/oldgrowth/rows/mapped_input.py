@@ -4,6 +4,8 @@ they are evicted."""
 from __future__ import annotations
 
 import mmap
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ import numpy.typing as npt
 
 # Ways of mapping in which the file has all that was written: nothing is lost with a page.
 _SHARED = frozenset(("r", "r+", "w+"))
+# Of a file from which single rows are read.
+_BYTES_AT_A_TIME = 1 << 22
 
 
 class MappedInput:
@@ -19,6 +23,17 @@ class MappedInput:
 
     def __init__(self, array: npt.NDArray[np.generic]) -> None:
         self._map = _map_of(array) if hasattr(mmap, "MADV_DONTNEED") else None
+        row = max(abs(array.strides[0]), array[:1].nbytes)
+        self._rows_at_a_time = max(1, _BYTES_AT_A_TIME // max(1, row))
+
+    def parts(self, rows: npt.NDArray[np.integer[Any]]) -> Iterator[slice]:
+        """Parts of some rows, in ascending order, to be read at a time: each row may bring in pages of its
+        own, and those of a part are in a small part of the file."""
+        cuts: list[int] = []
+        if self._map is not None:
+            cuts = (1 + np.flatnonzero(np.diff(rows // self._rows_at_a_time))).tolist()
+        for first, last in pairwise([0, *cuts, len(rows)]):
+            yield slice(first, last)
 
     def give_back(self) -> None:
         """Evict the pages that were read; they are read again on the next use."""

@@ -18,7 +18,7 @@ _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([KMGT]I?)?B?\s*", re.I
 # Share of the free memory or disk that is used by default.
 _AUTO_SHARE = 0.8
 # Under a limit, freed blocks of at most this part of it are kept.
-_KEPT_SHARE = 32
+_KEPT_SHARE = 64
 # Memory of libraries that read files, beside what a dataset accounts for.
 READING_BYTES = 24 * 2**20
 
