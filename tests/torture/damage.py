@@ -38,6 +38,7 @@ from kill_resume import CRASHED, Torture, in_write, run
 from oldgrowth import _core
 from oldgrowth.storage.checkpoint import IDENTITY
 
+MOMENTS = 3  # of each case, at which its fit is interrupted
 MORE_MEMORY = 2**30  # that a resumed fit may take, in bytes of address space
 Damage = Callable[[bytes, random.Random], bytes | None]
 
@@ -165,8 +166,7 @@ class Damages(Torture):
         assert found is not None
         return found
 
-    def damage(self, case: str, only: list[str] | None) -> None:
-        saved = self.checkpoint(case)
+    def damage(self, case: str, saved: dict[str, bytes], only: list[str] | None) -> None:
         for name in sorted(saved if only is None else saved.keys() & set(only)):
             for kind, change in DAMAGES.items():
                 if name != "lock" and saved[name]:
@@ -178,8 +178,7 @@ class Damages(Torture):
                         self.bad += 1
                         print(f"{case}: {name} {kind}:\n{found}", flush=True)
 
-    def forge(self, case: str, forgeries: int) -> None:
-        saved = self.checkpoint(case)
+    def forge(self, case: str, saved: dict[str, bytes], forgeries: int) -> None:
         names = [name for name in saved if saved[name] and forgery(name) is not None]
         for _ in range(forgeries if names else 0):
             name = self.random.choice(names)
@@ -201,8 +200,10 @@ def torture(options: argparse.Namespace, case: str) -> tuple[int, int]:
     """The number of checkpoints of a case that were damaged, and how many of them were taken badly."""
     with tempfile.TemporaryDirectory(dir=quick_directory()) as folder:
         damages = Damages(Path(folder), f"{options.seed} {case}", [case])
-        damages.damage(case, options.files)
-        damages.forge(case, -(-options.forgeries // len(options.cases)))
+        for _ in range(MOMENTS):
+            saved = damages.checkpoint(case)
+            damages.damage(case, saved, options.files)
+            damages.forge(case, saved, -(-options.forgeries // (MOMENTS * len(options.cases))))
     return damages.trials, damages.bad
 
 
