@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,6 +48,13 @@ def fitted(client: Client, files: str, spill: Path) -> Any:
     """Few trees, whose leaves are many."""
     forest = RandomForestClassifier(2, trees_per_top=1, random_state=0, client=client, spill_dir=spill)
     return forest.fit(oldgrowth.open_dataset(files, target="label"))
+
+
+def test_workers_do_not_load_scikit_learn() -> None:
+    """It would take a third of the memory of a small worker."""
+    code = "import sys, oldgrowth.dask.on_worker, oldgrowth.cluster.work; print('sklearn' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 @pytest.fixture
