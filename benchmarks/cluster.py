@@ -15,6 +15,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -29,7 +30,10 @@ from scale import PER_FILE, TREES, forget, make_data
 HERE = Path(__file__).parent
 GOAL = 1.35
 WORKERS = (0, 1, 2, 4)
-STAGES = ("sample", "top trees", "distribute", "grow", "assemble")
+STAGES = ("sample", "top trees", "distribute", "split", "grow", "assemble")
+TASKS, QUICK_TASKS = 100_000, 5_000
+# Workers, threads of each, and rows, that the model is asked for.
+LARGER = ((10, 16, 10**9), (100, 16, 10**10), (100, 16, 10**11))
 
 Run = dict[str, Any]
 
@@ -46,7 +50,10 @@ def main() -> None:
             console.print(f"{name_of(workers)}: {runs[workers][-1]['seconds']:.1f} s", soft_wrap=True)
     assert len({run["digest"] for some in runs.values() for run in some}) == 1, "forests differ"
     show(console, runs, rows)
-    show_model(console, runs, rows, sum(Path(file).stat().st_size for file in files))
+    tasks = QUICK_TASKS if options.quick else TASKS
+    found = run_script({"tasks": tasks})
+    show_tasks(console, tasks, found)
+    show_model(console, runs, rows, sum(Path(file).stat().st_size for file in files), found)
     if not options.keep:
         shutil.rmtree(options.directory)
 
@@ -66,7 +73,10 @@ def parse() -> argparse.Namespace:
 def run_worker(files: list[str], workers: int, directory: Path) -> Run:
     for file in files:
         forget(file)
-    wanted = {"files": files, "workers": workers, "fit": TREES, "directory": str(directory)}
+    return run_script({"files": files, "workers": workers, "fit": TREES, "directory": str(directory)})
+
+
+def run_script(wanted: dict[str, Any]) -> Run:
     command = [sys.executable, str(HERE / "cluster_worker.py"), json.dumps(wanted)]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
     result: Run = json.loads(done.stdout.strip().splitlines()[-1])
@@ -101,30 +111,61 @@ def show(console: Console, runs: dict[int, list[Run]], rows: int) -> None:
     console.print(f"2 workers of 1 thread take {ratio:.2f}x the time of one process (goal at most {GOAL}x)")
 
 
-def show_model(console: Console, runs: dict[int, list[Run]], rows: int, source_bytes: int) -> None:
+def show_tasks(console: Console, n: int, found: dict[str, float]) -> None:
+    console.print(
+        f"{n:,} tasks that do nothing: {1000 * found['task']:.2f} ms each, handed out by a fit; "
+        f"{1000 * found['dask']:.2f} ms each by Client.map, which is the limit"
+    )
+
+
+def show_model(
+    console: Console, runs: dict[int, list[Run]], rows: int, source_bytes: int, found: dict[str, float]
+) -> None:
     one = best(runs[1])
-    stages, report = seconds_of(one), one["report"]
-    trees = TREES["n_estimators"]
-    rates = Rates(rows / stages["sample"], rows / stages["distribute"], rows * trees / stages["grow"])
-    fit = Fit(rows, report["record_bytes"] + 9, source_bytes // rows, trees, 1)
+    report, n_trees = one["report"], TREES["n_estimators"]
+    fit = Fit(rows, report["record_bytes"] + 9, source_bytes // rows, n_trees, 1)
+    rates = rates_of(one, fit, found)
     table = Table(title="The model, fed by the run with one worker", title_justify="left")
-    for heading in ("workers x threads", "rows", "measured s", "modelled s", "disk each", "network", "tasks"):
+    for heading in ("workers x threads", "rows", "measured s", "modelled s", *STAGES, "disk each", "network"):
         table.add_column(heading, justify="left" if heading == "workers x threads" else "right")
     for workers in WORKERS[1:]:
-        found = modelled(fit, rates, workers, 1, cores=2)
-        add_row(table, (workers, 1, rows), f"{best(runs[workers])['seconds']:.1f}", found)
-    for workers, threads, many in ((10, 16, 10**9), (100, 16, 10**10), (100, 16, 10**11)):
+        predicted = modelled(fit, rates, workers, 1, cores=2)
+        add_row(table, (workers, 1, rows), f"{best(runs[workers])['seconds']:.1f}", predicted)
+    larger = []
+    for workers, threads, many in LARGER:
         large = Fit(many, fit.row_bytes, fit.source_bytes, 24, 12)
-        add_row(table, (workers, threads, many), "", modelled(large, rates, workers, threads))
+        larger.append(modelled(large, replace(rates, network=Rates.network), workers, threads))
+        add_row(table, (workers, threads, many), "", larger[-1])
     console.print(table)
+    for (workers, _, many), predicted in zip(LARGER, larger, strict=True):
+        share = predicted.stages["tasks"] / predicted.seconds
+        console.print(
+            f"{many:,} rows on {workers} workers: {predicted.tasks:,} tasks take {share:.1%} of the time"
+        )
+    share = TASKS * rates.task / larger[-1].seconds
+    console.print(f"{TASKS:,} tasks would take {share:.1%} of the last one (goal less than 5 %)")
+
+
+def rates_of(one: Run, fit: Fit, found: dict[str, float]) -> Rates:
+    """The rates of the run with one worker, of tasks, and of messages."""
+    stages = seconds_of(one)
+    return Rates(
+        sample=fit.rows / stages["sample"],
+        top=fit.top_sample / stages["top trees"],
+        route=fit.rows / stages["distribute"],
+        grow=fit.rows * fit.trees / stages["grow"],
+        network=found["network"],
+        client=2 * fit.model_bytes / stages["assemble"],
+        task=found["task"],
+        start=one["seconds"] - sum(stages.values()),
+    )
 
 
 def add_row(table: Table, what: tuple[int, int, int], measured: str, found: Modelled) -> None:
     workers, threads, rows = what
     moved = human_bytes(int(found.disk)), human_bytes(int(found.network))
-    table.add_row(
-        f"{workers} x {threads}", f"{rows:,}", measured, f"{found.seconds:,.0f}", *moved, f"{found.tasks:,}"
-    )
+    stages = (f"{found.stages[name]:,.1f}" for name in STAGES)
+    table.add_row(f"{workers} x {threads}", f"{rows:,}", measured, f"{found.seconds:,.1f}", *stages, *moved)
 
 
 if __name__ == "__main__":

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from oldgrowth.plan import auto_bucket_size, auto_top_sample
+
 
 @dataclass(frozen=True)
 class Rates:
-    """Of one worker."""
+    """Of one worker, unless said otherwise."""
 
     sample: float  # rows a second and thread in the first pass
+    top: float  # sampled rows a second while a top tree is grown
     route: float  # rows a second, thread and top tree in the second pass
     grow: float  # rows a second, thread and tree
     network: float = 0.9e9  # bytes a second
     disk: float = 1.0e9  # bytes a second
     client: float = 0.5e9  # bytes of trees a second that the client stores, and writes to the model
-    task: float = 0.0055  # seconds of the client and the scheduler for a task
+    task: float = 0.002  # seconds of the client and the scheduler for a task
+    start: float = 1.0  # seconds of a fit between its stages
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,24 @@ class Fit:
     trees: int
     top_trees: int
     nodes_per_row: float = 0.22  # and tree; fully grown on noisy imagery
+    features: int = 81
+
+    @property
+    def bucket_size(self) -> int:
+        return auto_bucket_size(self.rows, self.row_bytes)
+
+    @property
+    def top_sample(self) -> int:
+        return auto_top_sample(self.rows, self.bucket_size)
+
+    @property
+    def model_bytes(self) -> float:
+        return 8 * self.nodes_per_row * self.trees * self.rows
+
+    @property
+    def split_again(self) -> bool:
+        """Whether the leaves of top trees with two sampled rows are larger than a bucket."""
+        return 2 * self.rows > self.bucket_size * self.top_sample
 
 
 @dataclass(frozen=True)
@@ -60,14 +82,22 @@ def modelled(fit: Fit, rates: Rates, workers: int, threads: int, cores: int = 2*
     range_bytes = max(FEWEST_RANGE_BYTES, bucketed / (RANGES_PER_WORKER * workers))
     ranges = int(bucketed / min(MOST_RANGE_BYTES, range_bytes)) + 1
     tasks = 2 * PARTS_PER_WORKER * workers + fit.top_trees + ranges
-    model_bytes = 8 * fit.nodes_per_row * fit.trees * n
     read = fit.source_bytes * n / (workers * rates.disk)
     written = bucketed / (workers * rates.disk)
+    pulled = sent / (workers * rates.network)
+    route = n * fit.top_trees / (cores * rates.route)
+    at_once = min(workers, fit.top_trees, cores)
+    sampled = fit.top_sample * fit.features * 4
     stages = {
         "sample": max(n / (cores * rates.sample), read),
-        "distribute": max(n * fit.top_trees / (cores * rates.route), read + written),
-        "grow": n * fit.trees / (cores * rates.grow) + sent / (workers * rates.network),
-        "assemble": 2 * model_bytes / rates.client,
-        "tasks": tasks * rates.task,
+        "top trees": fit.top_trees / at_once * (fit.top_sample / rates.top + sampled / rates.network),
+        "distribute": max(route, read + written),
+        "split": 0.0,
+        "grow": n * fit.trees / (cores * rates.grow) + pulled,
+        "assemble": 2 * fit.model_bytes / rates.client,
     }
-    return Modelled(stages, bucketed / workers, sent, tasks)
+    if fit.split_again:  # rows are pulled for the trees of buckets, and again to be split and written
+        stages["split"] = 2 * pulled + max(route, 2 * written)
+        sent, tasks = 3 * sent, tasks + 2 * ranges
+    stages["tasks"] = tasks * rates.task
+    return Modelled(stages | {"start": rates.start}, bucketed / workers, sent, tasks)

@@ -1,7 +1,7 @@
 """Runs one fit, on this machine or on a cluster of processes: python cluster_worker.py PARAMETERS.
 
 PARAMETERS is JSON: `files`, `fit` (parameters of the forest), `workers` (0 for one process with two threads)
-and `directory` for buckets. Prints one line of JSON.
+and `directory` for buckets; or `tasks`, a number of tasks that do nothing. Prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ import time
 from contextlib import nullcontext
 from typing import Any
 
+from distributed import LocalCluster, wait
+
 LIMIT = "4GB"
+SENT = 2**27
 
 
 def main() -> None:
     wanted = json.loads(sys.argv[1])
-    print("\n" + json.dumps(measured(wanted)), flush=True)
+    found = costs(wanted["tasks"]) if "tasks" in wanted else measured(wanted)
+    print("\n" + json.dumps(found), flush=True)
 
 
 def measured(wanted: dict[str, Any]) -> dict[str, Any]:
@@ -38,11 +42,42 @@ def measured(wanted: dict[str, Any]) -> dict[str, Any]:
     return {"seconds": seconds, "report": report, "digest": forest.forest_.digest()}
 
 
+def costs(n: int) -> dict[str, float]:
+    """Seconds of a task that does nothing, handed out by a fit and by Dask alone; and bytes a second between
+    two workers."""
+    from oldgrowth.cluster.fleet import Job
+    from oldgrowth.cluster.handing_out import run
+    from oldgrowth.cluster.values import Settings
+    from oldgrowth.dask.fleet import on_workers
+
+    with cluster_of(2) as client:
+        settings = Settings("0" * 32, client.id, "auto", None, "auto", None)
+        with on_workers(client, settings, 60.0, False) as fleet:
+            fleet.workers()
+            started = time.perf_counter()
+            run(fleet, [Job(f"nothing-{i}", nothing, tuple) for i in range(n)], lambda *_: None)
+            own = time.perf_counter() - started
+        started = time.perf_counter()
+        client.gather(client.map(nothing, range(n), pure=False))
+        dask = time.perf_counter() - started
+        one, other = client.scheduler_info()["workers"]
+        seconds = []
+        for _ in range(5):
+            made = client.submit(bytes, SENT, workers=[one], pure=False)
+            wait(made)
+            started = time.perf_counter()
+            client.submit(len, made, workers=[other], pure=False).result()
+            seconds.append(time.perf_counter() - started)
+    return {"task": own / n, "dask": dask / n, "network": SENT / min(seconds)}
+
+
+def nothing(_: Any) -> None:
+    pass
+
+
 def cluster_of(workers: int) -> Any:
     if workers == 0:
         return nullcontext()
-    from distributed import LocalCluster
-
     cluster = LocalCluster(
         n_workers=workers, threads_per_worker=1, protocol="tcp", dashboard_address=None, memory_limit="6GB"
     )

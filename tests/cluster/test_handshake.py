@@ -14,7 +14,7 @@ from oldgrowth.errors import DifferentWorkerError, WorkerDiskError
 
 def facts(**more: Any) -> WorkerFacts:
     usual = {"version": oldgrowth.__version__, "digest": handshake.tiny_digest(), "threads": 1}
-    return WorkerFacts(**(usual | {"memory": 10**9, "disk": 10**9} | more))
+    return WorkerFacts(**(usual | {"memory": 10**9, "disk": 10**9, "resident": 10**8} | more))
 
 
 def test_workers_that_differ_are_refused_by_name() -> None:

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
-from cluster_cases import CASES, parquet, table
+from cluster_cases import CASES, ROWS, parquet, table
 from clusters import cluster_of
 from distributed import Client
 from distributed.utils import key_split
@@ -22,6 +24,10 @@ from oldgrowth.dask.fleet import DaskFleet, on_workers
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 from cluster_model import Rates
+
+
+def without_equal_rows() -> pd.DataFrame:
+    return table().assign(e=np.arange(ROWS) / 7.0)
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +55,7 @@ def tasks_of(
 def test_tasks_do_not_depend_on_buckets(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    frame = table()
-    frame["e"] = frame.index / 7.0  # no rows are equal
-    files = parquet(tmp_path / "rows", frame)
+    files = parquet(tmp_path / "rows", without_equal_rows())
     few, fewer_buckets = tasks_of(client, files, monkeypatch, bucket_size=3000, top_sample=2000)
     monkeypatch.undo()
     many, more_buckets = tasks_of(client, files, monkeypatch, bucket_size=250, top_sample=2000)
@@ -63,6 +67,16 @@ def test_tasks_do_not_depend_on_buckets(
 
     assert counts(few) == counts(many)
     assert set(counts(few)) == {f"oldgrowth-{kind}" for kind in ("learn", "top-tree", "route", "grow")}
+
+
+def test_tasks_of_splitting_do_not_depend_on_buckets(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = parquet(tmp_path / "rows", without_equal_rows())
+    names, buckets = tasks_of(client, files, monkeypatch, top_sample=300, bucket_size=40, trees_per_top=3)
+    assert buckets > 200
+    steps = 4  # at most, for each of two top trees: buckets have about 200 rows before
+    assert 4 <= sum(name.startswith("split") for name in names) <= 2 * steps * 2
 
 
 def _nothing(node: Any) -> None:
@@ -79,4 +93,4 @@ def test_a_task_costs_about_what_the_model_says(client: Client) -> None:
         started = time.process_time()
         run(fleet, [Job(f"nothing-{i}", _nothing, tuple) for i in range(n)], lambda *_: None)
         spent = time.process_time() - started
-    assert spent / n < 2 * Rates(1, 1, 1).task
+    assert spent / n < 2 * Rates(1, 1, 1, 1).task

@@ -33,8 +33,9 @@ from ..storage.sampled import Sampled
 from ..storage.votes import OobOnDisk, OobRows
 from ..system.limits import Limits
 from . import work
+from .client_disk import check_client_disk
 from .fleet import Fleet
-from .handshake import tops_per_round
+from .handshake import check_memory, tops_per_round
 from .held_rows import HeldRows
 from .job_progress import JobProgress
 from .journal import Journal, SplitRound
@@ -82,7 +83,7 @@ class ClusterFit:
             split, sizes = self._grow_subsets(prepared, sampling, shared, tops, sinks)
         else:
             self.fleet.everywhere(work.drop_candidates)
-            rows = HeldRows(shared, prepared, self.parts, sampling)
+            rows = HeldRows(shared, prepared, self.parts, sampling, self._range_bytes(prepared))
             split, sizes = self._grow_rounds(prepared, rows, tops, sinks)
         made = self._assemble(prepared, split, sinks)
         oob = use_oob(self._out_of_bag(sinks, prepared)) if prepared.plan.oob else None
@@ -117,13 +118,16 @@ class ClusterFit:
         widths = Widths.of(sampled.codec.widths, codec=sampled.codec.bytes)
         sizes = Sizes.of(plan, sampled.rows, summary.n_rows, widths, summary.weighted)
         model = memory_model_of(plan, sizes, self.limits)
+        check_client_disk(model)
         n_tops = len(plan.trees_of_tops(summary.n_rows))
         execution = execution_of_part(model, summary.n_rows, n_tops)
         n = len(self.fleet.workers())
         why = f"on a cluster of {n} {'worker' if n == 1 else 'workers'}"
         step = n_tops
         if not plan.subsets:
-            step = tops_per_round(self.fleet.facts(), summary.n_rows, sizes.row, n_tops)
+            facts = self.fleet.facts()
+            check_memory(facts, model)
+            step = tops_per_round(facts, summary.n_rows, sizes.row, n_tops)
         execution = with_saved_rounds(
             replace(execution, why=why, tops_per_round=step), self.journal.checkpoint
         )
@@ -176,7 +180,7 @@ class ClusterFit:
             self.journal.save_split(done)
         with self._stage("grow", grown) as progress:
             following = JobProgress(progress, self.fleet, "grow")
-            rows.grow(self._range_bytes(prepared), sinks.trees, partial(_store, sinks), following)
+            rows.grow(sinks.trees, partial(_store, sinks), following)
         sinks.sync()
         rows.drop()
         return done

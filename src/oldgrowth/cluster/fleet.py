@@ -77,6 +77,9 @@ class Fleet(ABC):
     def give_up(self, future: Future[Any]) -> None:
         """Nobody waits for this job any more."""
 
+    def used(self, future: Future[Any]) -> None:  # noqa: B027 - not all fleets hold results back
+        """The result of a job is not needed any more: another one may come."""
+
     @abstractmethod
     def everywhere(self, function: Callable[..., Any]) -> dict[str, Any]:
         """Run a function on all workers now; the results by worker, of those that answer."""

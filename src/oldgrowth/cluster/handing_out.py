@@ -112,7 +112,12 @@ class _HandingOut:
         return job.only() in (None, worker) and time.monotonic() >= job.wait_until
 
     def _finish(self, future: Future[Outcome]) -> None:
-        job, worker, urgent = self.running.pop(future)
+        try:
+            self._use(future, *self.running.pop(future))
+        finally:
+            self.fleet.used(future)
+
+    def _use(self, future: Future[Outcome], job: Job, worker: str, urgent: bool) -> None:
         try:
             outcome = future.result()
         except WorkerLostError:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
 from .. import _core
 from .._version import __version__
-from ..errors import DifferentWorkerError, WorkerDiskError
+from ..errors import DifferentWorkerError, WorkerDiskError, WorkerMemoryError
+from ..planning.memory_model import MemoryModel
 from ..rows.records import encode
 from ..system.limits import disk_space, nearest_existing
 from .node import Node
@@ -24,7 +26,7 @@ def facts_of(node: Node) -> WorkerFacts:
     room = int(_DISK_SHARE * disk_space(nearest_existing(limits.directory)).free)
     if limits.spill_limit is not None:
         room = min(room, limits.spill_limit)
-    return WorkerFacts(__version__, tiny_digest(), node.n_jobs, limits.memory, room, held)
+    return WorkerFacts(__version__, tiny_digest(), node.n_jobs, limits.memory, room, node.resident, held)
 
 
 @cache
@@ -62,3 +64,14 @@ def tops_per_round(workers: dict[str, WorkerFacts], n_rows: int, row_bytes: int,
     if tops == 0:
         raise WorkerDiskError(worker, needed, least.disk)
     return min(n_tops, tops)
+
+
+def check_memory(workers: dict[str, WorkerFacts], model: MemoryModel) -> None:
+    """Refuse workers that have too little memory for a bucket, or the rows of one top tree."""
+    sizes = replace(model.sizes, n_tops=1)
+    for worker, facts in workers.items():
+        limits = replace(model.limits, memory=facts.memory, resident=facts.resident)
+        plan = replace(model.plan, n_jobs=facts.threads)
+        least = replace(model, plan=plan, sizes=sizes, limits=limits).least()
+        if facts.memory < least:
+            raise WorkerMemoryError(worker, least, facts.memory)

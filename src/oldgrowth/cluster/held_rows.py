@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from .fleet import Job
 from .job_progress import JobProgress
 from .row_parts import RowParts, number_of
 from .sampling import Sampling
+from .split_runs import SplitRuns
 from .values import BucketRange, GrownBucket, Held, Routed, Shared
 
 # Called with a top tree's number, and what was grown on a range of its buckets.
@@ -29,29 +30,27 @@ Store = Callable[[int, list[GrownBucket]], None]
 class HeldRows:
     """Splits buckets on workers as a `Splitter`."""
 
-    def __init__(self, shared: Shared, prepared: Prepared, parts: RowParts, sampling: Sampling) -> None:
+    def __init__(
+        self, shared: Shared, prepared: Prepared, parts: RowParts, sampling: Sampling, range_bytes: int
+    ) -> None:
         self._fleet, self._shared, self._prepared = parts.fleet, shared, prepared
         self._parts, self._sampling = parts, sampling
+        self._range_rows = max(1, range_bytes // prepared.model.sizes.row)  # that a job has at a time
         self._runs: dict[int, Held] = {}  # of each partition
-        self._split_runs: dict[int, dict[str, Held]] = {}  # of each top tree, by their names
-        self._split_jobs: dict[str, Job] = {}  # that made them
-        self._owners_of: dict[str, npt.NDArray[np.int64]] = {}
-        self._parents: dict[str, str | None] = {}  # the runs that they were made of, unless of all partitions
+        self._split: dict[int, SplitRuns] = {}  # of each top tree
         self._tops: dict[int, TopTree] = {}
         self._shared_tops: Any = None
         self._trees: dict[int, TopTree] = {}  # as they are after splitting
         self._sizes: dict[int, npt.NDArray[np.int64]] = {}
         self._owners: dict[int, npt.NDArray[np.int64]] = {}
-        self._next_owner: dict[int, int] = {}
 
     def route(self, tops: dict[int, TopTree], progress: JobProgress) -> None:
         """Bring all rows into the buckets of these top trees."""
         self._tops, self._trees = tops, dict(tops)
         self._shared_tops = self._fleet.share(tops)
-        self._runs, self._split_runs, self._split_jobs = {}, {i: {} for i in tops}, {}
+        self._runs, self._split = {}, {i: SplitRuns.of(top.n_buckets) for i, top in tops.items()}
         self._sizes = {i: np.zeros(top.n_buckets, dtype=np.int64) for i, top in tops.items()}
         self._owners = {i: np.arange(top.n_buckets) for i, top in tops.items()}
-        self._next_owner = {i: top.n_buckets for i, top in tops.items()}
         counted: set[int] = set()
 
         def use(job: Job, result: Routed) -> None:
@@ -81,13 +80,7 @@ class HeldRows:
         lost = [i for i, held in self._runs.items() if held.worker not in workers]
         if lost:
             return [self._routing(i) for i in lost]
-        gone = {
-            name
-            for runs in self._split_runs.values()
-            for name, held in runs.items()
-            if held.worker not in workers
-        }
-        return [self._split_jobs[name] for name in sorted(gone) if self._parents[name] not in gone]
+        return [job for runs in self._split.values() for job in runs.to_restore(workers)]
 
     # As a `Splitter`.
 
@@ -95,48 +88,48 @@ class HeldRows:
         return self._sizes[top]
 
     def trees(self, top: int, large: list[Large]) -> list[TopTree]:
-        found: dict[str, TopTree] = {}
+        found: dict[int, list[TopTree]] = {}
 
-        def arguments(bucket: Large) -> tuple[Any, ...]:
-            return self._shared, self._single(top, int(self._owners[top][bucket.bucket])), bucket
+        def arguments(some: list[Large]) -> tuple[Any, ...]:
+            owners = self._owners[top][[bucket.bucket for bucket in some]]
+            return self._shared, self._alone(top, owners), some
 
+        groups = [large[i:j] for i, j in self._groups([bucket.rows for bucket in large])]
         jobs = [
-            Job(f"split-tree-{i}", work.tree_of_bucket, partial(arguments, b)) for i, b in enumerate(large)
+            Job(f"split-tree-{i}", work.trees_of_buckets, partial(arguments, some))
+            for i, some in enumerate(groups)
         ]
-        self._run(jobs, lambda job, tree: found.update({job.name: tree}))
-        return [found[job.name] for job in jobs]
+        self._run(jobs, lambda job, trees: found.update({number_of(job): trees}))
+        return [tree for i in range(len(jobs)) for tree in found[i]]
 
     def split(self, top: int, trees: list[tuple[int, TopTree]]) -> None:
-        """Each of these buckets becomes several, whose rows are in a run of their own on some worker."""
-        splits, moved = [], 0
-        for at, tree in trees:
-            first = self._next_owner[top]
-            self._next_owner[top] += tree.n_buckets
-            owners = np.arange(first, first + tree.n_buckets)
-            owner = int(self._owners[top][at - moved])
-            splits.append(self._splitting(top, owner, tree, owners))
-            moved += tree.n_buckets - 1
+        """These buckets become several each. The rows of some of them make a run on some worker."""
+        n_parts = np.array([tree.n_buckets for _, tree in trees], dtype=np.int64)
+        moved = np.cumsum(n_parts - 1) - (n_parts - 1)
+        places = np.array([at for at, _ in trees], dtype=np.int64) - moved  # as numbered before
+        first_owner = self._split[top].next_owner
         sizes: dict[str, npt.NDArray[np.int64]] = {}
-        self._run(splits, lambda job, result: sizes.update({job.name: result[1]}))
-        for (at, _), job in zip(trees, splits, strict=True):
-            owners = self._owners_of[job.name]
-            for known, new in ((self._sizes, sizes[job.name]), (self._owners, owners)):
-                known[top] = np.concatenate([known[top][:at], new, known[top][at + 1 :]])
+        jobs = []
+        for i, j in self._groups(self._sizes[top][places].tolist()):
+            owners, some = self._owners[top][places[i:j]], [tree for _, tree in trees[i:j]]
+            jobs.append(self._splitting(top, owners, some))
+        self._run(jobs, lambda job, result: sizes.update({job.name: result[1]}))
+        new_owners = np.arange(first_owner, self._split[top].next_owner)
+        new_sizes = np.concatenate([np.zeros(0, np.int64), *(sizes[job.name] for job in jobs)])
+        for known, new in ((self._sizes, new_sizes), (self._owners, new_owners)):
+            known[top] = _replaced(known[top], places, n_parts, new)
 
-    def _splitting(self, top: int, owner: int, tree: TopTree, owners: npt.NDArray[np.int64]) -> Job:
+    def _splitting(self, top: int, owners: npt.NDArray[np.int64], trees: list[TopTree]) -> Job:
+        """The job that splits the buckets with these owners, each by a tree."""
+        runs = self._split[top]
+        n_parts, first = sum(tree.n_buckets for tree in trees), runs.next_owner
         job = Job(
-            f"split-{top}-{owners[0]}",
-            work.split_bucket,
-            lambda: (self._shared, self._single(top, owner), tree, owners),
+            f"split-{top}-{first}-{first + n_parts}",
+            work.split_buckets,
+            lambda: (self._shared, self._alone(top, owners), trees, first),
         )
-        self._owners_of[job.name], self._split_jobs[job.name] = owners, job
-        self._parents[job.name] = self._run_of(top, owner)
+        runs.add(job, n_parts, owners)
         return job
-
-    def _run_of(self, top: int, owner: int) -> str | None:
-        """The run with the rows of an owner that was made by splitting; None for the others."""
-        named = (name for name in self._split_runs[top] if owner in self._owners_of[name])
-        return next(named, None)
 
     def _run(
         self, jobs: list[Job], use: Callable[[Job, Any], None], progress: JobProgress | None = None
@@ -147,8 +140,8 @@ class HeldRows:
         def done(job: Job, result: Any, worker: str) -> None:
             if job.name.startswith("route-"):
                 self._routed(job, result)
-            elif job.name in self._split_jobs:
-                self._split_runs[int(job.name.split("-")[1])][job.name] = result[0]
+            elif job.function is work.split_buckets:
+                self._split[int(job.name.split("-")[1])].made(job.name, result[0])
             if job.name in own:
                 use(job, result)
 
@@ -160,11 +153,11 @@ class HeldRows:
 
     # Growth.
 
-    def grow(self, range_bytes: int, grown: GrownTrees, store: Store, progress: JobProgress) -> None:
+    def grow(self, grown: GrownTrees, store: Store, progress: JobProgress) -> None:
         """Grow all trees of all buckets that are not grown yet, some buckets at a time."""
         plan, trees = self._prepared.plan, self._prepared.trees_of_tops
         done = {top: grown.grown(top, tree.n_buckets, trees[top]) for top, tree in self._trees.items()}
-        weights = self._balanced(range_bytes) if plan.balanced_subsample else None
+        weights = self._balanced() if plan.balanced_subsample else None
         shared_weights = None if weights is None else self._fleet.share(weights)
         shared_trees = {top: self._fleet.share(tree) for top, tree in self._trees.items()}
 
@@ -183,14 +176,14 @@ class HeldRows:
 
         jobs = []
         for top in self._tops:
-            for part in self._ranges(top, range_bytes):
+            for part in self._ranges(top):
                 if left := rows_left(top, *part):
                     name = f"grow-{top}-{part[0]}-{part[1]}"
                     jobs.append(Job(name, work.grow_range, partial(arguments, top, *part)))
                 progress.skip(int(self._sizes[top][slice(*part)].sum()) * trees[top] - left)
         self._run(jobs, use, progress)
 
-    def _balanced(self, range_bytes: int) -> list[list[float]]:
+    def _balanced(self) -> list[list[float]]:
         """The weights of the classes in each tree. Totals are added in the order of one machine."""
         plan, trees_of_tops = self._prepared.plan, self._prepared.trees_of_tops
         totals: dict[int, dict[int, list[npt.NDArray[np.float64]]]] = {top: {} for top in self._tops}
@@ -205,7 +198,7 @@ class HeldRows:
         jobs = [
             Job(f"classes-{top}-{first}-{stop}", work.drawn_classes, partial(arguments, top, first, stop))
             for top in self._tops
-            for first, stop in self._ranges(top, range_bytes)
+            for first, stop in self._ranges(top)
         ]
         self._run(jobs, use)
         counts = np.zeros((plan.n_estimators, plan.n_classes))
@@ -216,32 +209,53 @@ class HeldRows:
                     counts[first_tree + tree] += classes
         return balanced(counts)
 
-    def _ranges(self, top: int, range_bytes: int) -> Iterator[tuple[int, int]]:
-        rows = max(1, range_bytes // self._prepared.model.sizes.row)
+    def _ranges(self, top: int) -> list[tuple[int, int]]:
+        """Consecutive buckets for a job: where they begin, and end."""
+        return self._groups(self._sizes[top].tolist())
+
+    def _groups(self, rows: list[int]) -> list[tuple[int, int]]:
+        """Consecutive buckets of so many rows each, as many for a job as its worker is to have at a time."""
+        groups: list[tuple[int, int]] = []
         first, held = 0, 0
-        for bucket, size in enumerate(self._sizes[top].tolist()):
-            if held and held + size > rows:
-                yield first, bucket
-                first, held = bucket, 0
+        for i, size in enumerate(rows):
+            if held and held + size > self._range_rows:
+                groups.append((first, i))
+                first, held = i, 0
             held += size
-        yield first, len(self._sizes[top])
+        return [*groups, (first, len(rows))] if rows else groups
 
     def _range(self, top: int, first: int, stop: int) -> BucketRange:
         owners = self._owners[top]
-        return BucketRange(top, first, stop, owners, self._runs_with(top, owners[first:stop]))
+        return BucketRange(
+            top, first, owners[first:stop], len(owners), self._runs_with(top, owners[first:stop])
+        )
 
-    def _single(self, top: int, owner: int) -> BucketRange:
-        """The bucket with this owner alone."""
-        return BucketRange(top, 0, 1, np.array([owner]), self._runs_with(top, np.array([owner])))
+    def _alone(self, top: int, owners: npt.NDArray[np.int64]) -> BucketRange:
+        """The buckets with these owners, as if there were no others."""
+        return BucketRange(top, 0, owners, len(owners), self._runs_with(top, owners))
 
     def _runs_with(self, top: int, owners: npt.NDArray[np.int64]) -> tuple[Held, ...]:
         """The runs that have rows of these owners, in the order of the rows."""
-        runs: list[Held] = []
-        if owners.min() < self._tops[top].n_buckets:
-            runs += [self._runs[i] for i in range(len(self._parts))]
-        split = self._split_runs[top]
-        return *runs, *(split[name] for name in split if np.isin(owners, self._owners_of[name]).any())
+        split = self._split[top]
+        runs = [self._runs[i] for i in range(len(self._parts))] if owners.min() < split.first else []
+        return *runs, *split.held(owners)
 
     def drop(self) -> None:
         """Free the disks of the workers."""
         self._fleet.everywhere(work.drop_runs)
+
+
+def _replaced(
+    values: npt.NDArray[np.int64],
+    places: npt.NDArray[np.int64],
+    n_parts: npt.NDArray[np.int64],
+    parts: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64]:
+    """The values with those at these places replaced by several each."""
+    repeats = np.ones(len(values), dtype=np.int64)
+    repeats[places] = n_parts
+    split = np.zeros(len(values), dtype=np.bool_)
+    split[places] = True
+    result = np.repeat(values, repeats)
+    result[np.repeat(split, repeats)] = parts
+    return result

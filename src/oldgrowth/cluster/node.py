@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import OldgrowthError
+from ..errors import OldgrowthError, SharedProcessError
 from ..plan import Plan
 from ..planning.planner import jobs_of
 from ..reporting.progress import StageProgress
@@ -33,7 +33,7 @@ Ask = Callable[[str, str, dict[str, Any]], Any]
 _TELL_SECONDS = 1.0
 # Names of what jobs made, and of files with rows of buckets.
 _HELD = re.compile(r"((?:learn|spill|route|split)-[0-9-]+)\.npz")
-_BUCKETS = re.compile(r"(part|split|range)-\d+-top-\d+\.rows|(route|split)-[0-9-]+\.npz")
+_BUCKETS = re.compile(r"(part|split|range)-[0-9-]+-top-\d+\.rows|(route|split)-[0-9-]+\.npz")
 _CANDIDATES = re.compile(r"part-\d+-sample\.rows|learn-\d+\.npz")
 _RANGES = re.compile(r"range-\d+-top-\d+\.rows")
 
@@ -62,6 +62,7 @@ class Node:
     runs: dict[str, DiskStore] = field(default_factory=dict)
     candidates: dict[str, CandidateRows] = field(default_factory=dict)
     values: dict[int, Any] = field(default_factory=dict)  # that are shared by all jobs
+    resident: int = 0  # memory of the process before the fit
     received: int = 0  # bytes of rows from other workers
     _told_at: float = 0.0
     _open: ExitStack = field(default_factory=ExitStack)
@@ -69,8 +70,10 @@ class Node:
     def __post_init__(self) -> None:
         settings = self.settings
         self.workspace = self._open.enter_context(FitWorkspace(settings.spill_dir, fit=settings.fit))
-        self.workspace.stop, self.workspace.limit = self.stop, self.limits().spill_limit
-        keep_freed_memory(self.limits().memory)
+        limits = self.limits()
+        self.resident = limits.resident
+        self.workspace.stop, self.workspace.limit = self.stop, limits.spill_limit
+        keep_freed_memory(limits.memory)
         self._remove(_RANGES)  # of a killed process
 
     @property
@@ -221,6 +224,8 @@ class Nodes:
             if settings.fit not in self._nodes:
                 self._nodes[settings.fit] = Node(settings, process)
             node = self._nodes[settings.fit]
+            if node.worker != process.worker:
+                raise SharedProcessError(node.worker)
             node.settings = settings
             return node
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -23,12 +24,12 @@ _numbers = count()
 def pulled(node: Node, sampled: Sampled, plan: Plan, buckets: BucketRange) -> Iterator[DiskStore]:
     """A store with the rows of these buckets; the others of the top tree are empty. It is gone in the end."""
     top = buckets.top
-    n_buckets = {top: len(buckets.owners)}
+    n_buckets = {top: buckets.of}
     form = RecordForm(sampled, plan)
     prefix = f"range-{next(_numbers)}-"
     store = DiskStore(form, n_buckets, plan, node.workspace.get(), 1, prefix)
     try:
-        store.take_in(top, _parts(node, buckets), buckets.owners)
+        store.take_in(top, _parts(node, buckets), buckets.owners_of_all())
         yield store
     finally:
         store.drop(top)
@@ -40,12 +41,18 @@ def _parts(node: Node, buckets: BucketRange) -> Iterator[tuple[int, Blocks]]:
     by_worker: dict[str, list[str]] = {}
     for run in buckets.runs:
         by_worker.setdefault(run.worker, []).append(run.name)
-    for worker, runs in by_worker.items():
-        number, start = 0, 0
+    for worker in _in_turn(node.worker, sorted(by_worker)):
+        runs, number, start = by_worker[worker], 0, 0
         while number < len(runs):
-            question = {"runs": runs, "top": buckets.top, "owners": buckets.owners_here}
+            question = {"runs": runs, "top": buckets.top, "owners": buckets.owners}
             place = {"run": number, "start": start, "most_bytes": MESSAGE_BYTES}
             found, number, start = node.process.ask(worker, "blocks", question | place)
             for name, blocks in found:
                 node.received += blocks.data.nbytes if worker != node.worker else 0
                 yield places[name], blocks
+
+
+def _in_turn(own: str, workers: list[str]) -> list[str]:
+    """The workers in a circle, from this one on: jobs that begin together ask different ones."""
+    at = bisect_left(workers, own)
+    return workers[at:] + workers[:at]

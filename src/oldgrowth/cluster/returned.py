@@ -38,7 +38,7 @@ class ReturnedTrees(GrownTrees):
     def grown(self, top: int, n_buckets: int, n_trees: int) -> npt.NDArray[np.bool_]:
         found = np.zeros((n_buckets, n_trees), dtype=np.bool_)
         if self._buckets is not None and self._buckets.grown is not None:
-            found[self._buckets.first : self._buckets.stop] = self._buckets.grown
+            found[self._buckets.places] = self._buckets.grown
         return found
 
     def sizes(self, top: int, n_buckets: int, n_trees: int) -> TreeSizes:

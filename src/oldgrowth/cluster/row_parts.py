@@ -65,6 +65,8 @@ class RowParts:
             self._number_files(dataset, recorder, journal)
         else:
             self._number_given(recorder)
+        if not self.parts:
+            raise DataError("There is no row to train on: all partitions are empty.")
         if self.used == 0:
             raise DataError("There is no row to train on: all weights are zero.")
 

@@ -47,6 +47,7 @@ class WorkerFacts:
     threads: int
     memory: int
     disk: int  # bytes that the fit may take of it
+    resident: int  # bytes of memory that its process had before the fit
     held: tuple[str, ...] = ()  # what it has of this fit, by the names of the jobs that made it
 
 
@@ -142,14 +143,21 @@ class BucketRange:
 
     top: int
     first: int
-    stop: int
-    owners: npt.NDArray[np.int64]  # of all buckets
+    owners: npt.NDArray[np.int64]  # of these buckets
+    of: int  # buckets of the top tree
     runs: tuple[Held, ...]
     grown: npt.NDArray[np.bool_] | None = None  # the trees of these buckets that are, if some are
 
     @property
-    def owners_here(self) -> npt.NDArray[np.int64]:
-        return self.owners[self.first : self.stop]
+    def places(self) -> slice:
+        """Of these buckets among those of the top tree."""
+        return slice(self.first, self.first + len(self.owners))
+
+    def owners_of_all(self) -> npt.NDArray[np.int64]:
+        """The owner of each bucket of the top tree; that of all others has no rows."""
+        owners = np.full(self.of, self.owners.max() + 1)
+        owners[self.places] = self.owners
+        return owners
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ from ..reporting.progress import Observers
 from ..reporting.report import Recorder
 from ..rows.streamed_rows import StreamedRows
 from ..rows.training_rows import Place, Trail, TrainingRows
+from ..storage.bucket_store import Router
 from ..storage.candidate_rows import CandidateRows
 from ..storage.disk_store import DiskStore
 from ..storage.row_forms import RecordForm
@@ -61,7 +62,7 @@ from .values import (
 )
 
 # Names of columns that are given beside a data frame, or in arrays.
-TARGET, WEIGHT = "__target__", "__weight__"
+TARGET, WEIGHT = "y of fit", "sample_weight of fit"
 _SPILLED_ROWS = 65_536
 
 
@@ -227,28 +228,31 @@ def _routed(node: Node, store: DiskStore, tops: dict[int, TopTree]) -> Routed:
     return Routed(Held(node.job, node.worker), {top: store.sizes(top).astype(np.uint32) for top in tops})
 
 
-def tree_of_bucket(node: Node, known: Known, buckets: BucketRange, large: Large) -> TopTree:
-    """The tree that splits a bucket, the only one of its range."""
+def trees_of_buckets(node: Node, known: Known, buckets: BucketRange, large: list[Large]) -> list[TopTree]:
+    """For each bucket of a range, the tree that splits it."""
     known = known.with_jobs(node.n_jobs)
-    sampled = _sampled(known)
-    with pulled(node, sampled, known.plan, buckets) as store:
-        return tree_of_large(store, buckets.top, known.plan, node.stop, replace(large, bucket=0))
+    with pulled(node, _sampled(known), known.plan, buckets) as store:
+        here = [replace(bucket, bucket=i) for i, bucket in enumerate(large)]
+        return [tree_of_large(store, buckets.top, known.plan, node.stop, bucket) for bucket in here]
 
 
-def split_bucket(
-    node: Node, known: Known, buckets: BucketRange, tree: TopTree, owners: npt.NDArray[np.int64]
+def split_buckets(
+    node: Node, known: Known, buckets: BucketRange, trees: list[TopTree], first_owner: int
 ) -> tuple[Held, npt.NDArray[np.int64]]:
-    """Make several buckets of one, the only one of its range, with these owners: a run of its own."""
+    """Make several buckets of each one of a range, with owners from this one on: a run of its own."""
     known = known.with_jobs(node.n_jobs)
     top, held = buckets.top, Held(node.job, node.worker)
     if (made := node.runs.get(node.job)) is not None:  # for an earlier client
         return held, made.sizes(top)
     form = RecordForm(_sampled(known), known.plan)
-    n_parts = {top: tree.n_buckets}
-    store = DiskStore(form, n_parts, known.plan, node.workspace.get(), 1, f"split-{top}{owners[0]:012d}-")
+    n_parts = [tree.n_buckets for tree in trees]
+    owners = first_owner + np.arange(sum(n_parts))
+    store = DiskStore(form, {top: len(owners)}, known.plan, node.workspace.get(), 1, f"{node.job}-")
+    store.use_owners(top, owners)
     if not node.reopened(node.job, store, {top: owners}):
+        routes: list[Router] = [partial(tree.route, levels=known.plan.levels) for tree in trees]
         with pulled(node, _sampled(known), known.plan, buckets) as whole:
-            whole.split_to(store, top, partial(tree.route, levels=known.plan.levels), owners)
+            whole.split_to(store, top, routes, n_parts)
     store.seal(top)
     node.keep(node.job, store, int(store.sizes(top).sum()))
     return held, store.sizes(top)

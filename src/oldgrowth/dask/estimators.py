@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import pickle
 from typing import Any, Self, TypeVar, cast
 
@@ -101,7 +102,11 @@ class OnCluster(ForestBase):
         if (store := getattr(self, "store", "auto")) not in ("auto", "disk"):
             raise ParameterError("store", store, "'auto' or 'disk' on a cluster")
         if self.model_path is not None:
-            check_replaceable(file_path_of("model_path", self.model_path))
+            folder = check_replaceable(file_path_of("model_path", self.model_path)).parent
+            if not os.access(folder, os.W_OK):  # or does not exist
+                raise ParameterError(
+                    "model_path", self.model_path, "a file in a directory that can be written to"
+                )
 
     def predict(self, X: Any) -> Any:
         """Labels or values; lazy for a dask DataFrame or Array, with its partitions or chunks."""
@@ -134,14 +139,19 @@ class OnCluster(ForestBase):
         return self._kept(fitted)
 
     def _client(self) -> Client:
-        if self.client is not None:
-            return self.client
-        try:
-            return get_client()
-        except ValueError as error:
+        if self.client is None:
+            try:
+                client = get_client()
+            except ValueError as error:
+                wanted = "a distributed.Client, or the current one: there is none"
+                raise ParameterError("client", None, wanted) from error
+        else:
+            client = self.client
+        if not isinstance(client, Client) or client.asynchronous or client.status != "running":
             raise ParameterError(
-                "client", None, "a distributed.Client, or the current one: there is none"
-            ) from error
+                "client", client, "a distributed.Client that is connected, and not asynchronous"
+            )
+        return client
 
     def __getstate__(self) -> dict[str, Any]:
         return dict(super().__getstate__(), client=None)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import count
 from typing import Any
 
 from distributed import CancelledError, Client, KilledWorker
@@ -34,6 +35,8 @@ from .on_worker import (
 
 _LOOK_SECONDS = 0.25
 _CONNECT_SECONDS, _ANSWER_SECONDS = 3.0, 30.0
+# Results that the client has at a time: each may be the trees of a GB of rows.
+_MOST_RESULTS = 2
 
 
 @contextmanager
@@ -60,6 +63,9 @@ class DaskFleet(Fleet):
         self._excluded: dict[str, float] = {}  # until when
         self._looked = -math.inf
         self._told: dict[str, int] = {}
+        self._numbers = count(uuid.uuid4().int)  # tell tasks apart from those of other fits
+        self._results = asyncio.Semaphore(_MOST_RESULTS)
+        self._here: set[str] = set()  # tasks whose results are here, or on their way
         self._direct: bool | None = None  # whether results come here without passing the scheduler
         client.register_plugin(Answering())
         client.subscribe_topic(topic_of(settings.fit), self._listen)
@@ -151,7 +157,6 @@ class DaskFleet(Fleet):
         return {worker: found for worker, found in answers.items() if not isinstance(found, BaseException)}
 
     def start(self, worker: str, job: Job) -> Future[Outcome]:
-        future: Future[Outcome] = Future()
         arguments = job.arguments()
         if self._direct is None:
             self._direct = self._reaches(worker)
@@ -166,11 +171,38 @@ class DaskFleet(Fleet):
             allow_other_workers=False,
             pure=False,
             retries=0,
-            key=f"oldgrowth-{job.name}-{uuid.uuid4().hex[:8]}",
+            key=f"oldgrowth-{job.name}-{next(self._numbers) % 2**32:08x}",
         )
-        task.add_done_callback(lambda done: self._finish(done, future, worker))
+        future = asyncio.run_coroutine_threadsafe(self._outcome(task, worker), self._loop.asyncio_loop)
         self._tasks[future] = task  # as long as somebody waits for it
         return future
+
+    async def _outcome(self, task: Any, worker: str) -> Outcome:
+        """The result of a task. Few are brought here at a time: others wait until these are used."""
+        try:
+            await task._state.wait()
+            await self._results.acquire()
+            self._here.add(task.key)
+            bringing = asyncio.ensure_future(
+                self._client.gather(task, direct=self._direct, asynchronous=True)
+            )
+            try:
+                if not (await asyncio.wait([bringing], timeout=self.patience))[0]:
+                    raise WorkerLostError(worker)
+                outcome: Outcome = bringing.result()
+            except BaseException:
+                bringing.cancel()
+                self._leave(task.key)
+                raise
+        except (KilledWorker, CancelledError, CommClosedError) as error:
+            raise WorkerLostError(worker) from error
+        return outcome
+
+    def _leave(self, key: str) -> None:
+        """A result is used, or not waited for any more."""
+        if key in self._here:
+            self._here.discard(key)
+            self._results.release()
 
     def _reaches(self, worker: str) -> bool:
         """Whether this process can connect to workers."""
@@ -186,20 +218,14 @@ class DaskFleet(Fleet):
 
     def give_up(self, future: Future[Any]) -> None:
         future.cancel()
-        if (task := self._tasks.pop(future, None)) is not None:
+        if (task := self._tasks.get(future)) is not None:
+            self.used(future)
             with suppress(OSError, TimeoutError):  # the scheduler is gone, too
                 task.cancel()
 
-    def _finish(self, task: Any, future: Future[Outcome], worker: str) -> None:
-        if not future.set_running_or_notify_cancel():
-            return
-        try:
-            future.set_result(self._client.gather(task, direct=self._direct))
-        except (KilledWorker, CancelledError, CommClosedError):
-            future.set_exception(WorkerLostError(worker))
-        except Exception as error:  # noqa: BLE001 - whatever the job raised
-            future.set_exception(error)
-        self._tasks.pop(future, None)
+    def used(self, future: Future[Any]) -> None:
+        if (task := self._tasks.pop(future, None)) is not None:
+            self._loop.asyncio_loop.call_soon_threadsafe(self._leave, task.key)
 
     def progress(self) -> dict[str, int]:
         return self._told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ from ..cluster.row_parts import GivenRows
 from ..cluster.values import Roles
 from ..cluster.work import TARGET, WEIGHT, as_table
 from ..datasets import Dataset, open_dataset
-from ..errors import DataError
+from ..errors import DataError, MissingColumnError, ParameterError
 from .lazy import check_chunks
 
 
@@ -23,6 +24,13 @@ def given_rows(X: Any, y: Any, sample_weight: Any, client: Client) -> tuple[Data
     if y is None:
         raise DataError("y is missing: a fit needs the labels or values of the rows.")
     if hasattr(X, "map_partitions"):
+        for name, given in (("y", y), ("sample_weight", sample_weight)):
+            if isinstance(given, str) and given not in X.columns:
+                raise MissingColumnError(given, "The dask DataFrame", X.columns)
+            if not (isinstance(given, str) or given is None or _is_series(given)):
+                raise ParameterError(
+                    name, given, "a dask Series or the name of a column, as X is a dask DataFrame"
+                )
         return _frame(X, y, sample_weight, client)
     return _arrays(X, y, sample_weight, client)
 
@@ -41,6 +49,13 @@ def _frame(X: Any, y: Any, sample_weight: Any, client: Client) -> tuple[Dataset,
 
 def _arrays(X: Any, y: Any, sample_weight: Any, client: Client) -> tuple[Dataset, GivenRows]:
     check_chunks(X)
+    for name, given in (("y", y), ("sample_weight", sample_weight)):
+        if given is not None and (not hasattr(given, "to_delayed") or given.ndim != 1):
+            raise ParameterError(name, given, "a dask Array of one dimension, as X is a dask Array")
+        if given is not None and not _may_be_equal(_rows(X), _rows(given)):
+            raise DataError(
+                f"X has {_rows(X):,.0f} rows and {name} has {_rows(given):,.0f}: they must be as many."
+            )
     columns = [array.rechunk((X.chunks[0],)) for array in (y, sample_weight) if array is not None]
     together = delayed(_together)
     blocks = [X.to_delayed().ravel(), *(column.to_delayed().ravel() for column in columns)]
@@ -51,6 +66,19 @@ def _arrays(X: Any, y: Any, sample_weight: Any, client: Client) -> tuple[Dataset
     like = open_dataset(np.zeros((2, X.shape[1])), target=np.arange(2), weight=weights)
     roles = Roles(features, TARGET, weight)
     return like, GivenRows(_loaders(rows, client), roles, _fingerprint(X, *columns))
+
+
+def _is_series(given: Any) -> bool:
+    return hasattr(given, "to_delayed") and given.ndim == 1
+
+
+def _rows(array: Any) -> float:
+    """NaN if it is not known before chunks are computed."""
+    return float(array.shape[0])
+
+
+def _may_be_equal(one: float, other: float) -> bool:
+    return one == other or math.isnan(one) or math.isnan(other)
 
 
 def _fingerprint(*collections: Any) -> dict[str, Any]:

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError
+from ..errors import DataError, MissingColumnError
 from ..estimators.saved import load
 from ..estimators.shared_model import SharedModel, shared
+from ..messages.text import counted
 
 _MOST_OPEN = 4
 _opened: dict[SharedModel, Any] = {}
@@ -27,10 +28,12 @@ def is_lazy(X: Any) -> bool:
 
 def check_chunks(X: Any) -> None:
     """Refuse a dask Array whose rows are cut by chunks."""
-    if X.ndim != 2 or len(X.chunks[1]) != 1:
+    if X.ndim != 2:
+        raise DataError(f"X has {counted(X.ndim, 'dimension')}: it must have two, rows and columns.")
+    if len(X.chunks[1]) != 1:
         raise DataError(
-            f"X has {X.ndim} dimensions and {len(X.chunks[-1])} chunks of columns: a row must be in one "
-            "chunk. Rechunk it, as in X.rechunk({1: -1})."
+            f"X has {len(X.chunks[1])} chunks of columns: a row must be in one chunk. Rechunk it, as in "
+            "X.rechunk({1: -1})."
         )
 
 
@@ -42,6 +45,7 @@ def predicted(estimator: Any, method: str, X: Any) -> Any:
     dtype = np.dtype(np.float64) if classes is None or columns is not None else _plain(classes.dtype)
     settings = {"voting": estimator.voting} if classes is not None else {}
     if hasattr(X, "map_partitions"):
+        _columns_of(estimator, X._meta)
         meta = _as_frame(np.empty((0, len(columns)) if columns is not None else 0, dtype), X._meta, columns)
         return X.map_partitions(_of_frame, model, method, columns, settings, meta=meta)
     check_chunks(X)
@@ -68,11 +72,20 @@ def _of_rows(x: Any, model: SharedModel, method: str, settings: dict[str, Any]) 
 
 
 def _of_frame(frame: Any, model: SharedModel, method: str, columns: Any, settings: dict[str, Any]) -> Any:
-    names = getattr(_forest(model), "feature_names_in_", None)
-    rows = frame if names is None else frame[list(names)]
+    rows = _columns_of(_forest(model), frame)
     return _as_frame(
         _of_rows(rows if len(rows) else rows.to_numpy(), model, method, settings), frame, columns
     )
+
+
+def _columns_of(forest: Any, frame: Any) -> Any:
+    """The features of a forest, which a frame may have in another order and among others."""
+    names = getattr(forest, "feature_names_in_", None)
+    if names is None:
+        return frame
+    if missing := [name for name in names if name not in frame.columns]:
+        raise MissingColumnError(missing, "The dask DataFrame", frame.columns)
+    return frame[list(names)]
 
 
 def _as_frame(values: Any, like: Any, columns: Any) -> Any:

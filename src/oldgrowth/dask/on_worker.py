@@ -14,6 +14,7 @@ from distributed.protocol.serialize import to_serialize
 from ..cluster.node import NODES, Node, Process
 from ..cluster.values import Outcome, Settings
 from ..errors import PeerLostError
+from ..system.memory import release_memory
 
 _HANDLER = "oldgrowth_ask"
 _CONNECT_SECONDS, _ANSWER_SECONDS = 5.0, 30.0
@@ -72,6 +73,8 @@ def run_here(
             result = function(node, *node.resolved(arguments))
         except PeerLostError as error:
             result = error
+        finally:
+            release_memory()  # that was kept for what is now done: the next job needs other blocks
         return Outcome(result, node.received - received, node.written - written)
 
 

@@ -19,6 +19,7 @@ from .categories import (
     TooManyLevelsError,
 )
 from .cluster import (
+    ClientDiskError,
     ClusterError,
     DifferentWorkerError,
     FailedTaskError,
@@ -26,9 +27,11 @@ from .cluster import (
     NoWorkersError,
     PeerLostError,
     SchedulerLostError,
+    SharedProcessError,
     UnsharedRowsError,
     UnusableWorkerError,
     WorkerDiskError,
+    WorkerMemoryError,
 )
 from .columns import (
     BatchError,
@@ -148,6 +151,7 @@ __all__ = [
     "ChangedDataError",
     "ChangedSourceError",
     "CheckpointError",
+    "ClientDiskError",
     "ClusterError",
     "ColumnTypeError",
     "ComplexBandError",
@@ -229,6 +233,7 @@ __all__ = [
     "SchedulerLostError",
     "SharedCheckpointError",
     "SharedModelError",
+    "SharedProcessError",
     "SpillDirectoryError",
     "SpillFullError",
     "SpillLimitError",
@@ -256,4 +261,5 @@ __all__ = [
     "UnwritableFileError",
     "WeightError",
     "WorkerDiskError",
+    "WorkerMemoryError",
 ]

@@ -48,6 +48,29 @@ class WorkerDiskError(ClusterError):
         )
 
 
+class WorkerMemoryError(ClusterError):
+    """A worker has too little memory."""
+
+    def __init__(self, worker: str, least: int, limit: int) -> None:
+        super().__init__(
+            f"Worker {worker} has too little memory: at least {human_bytes(least)} are needed, "
+            f"{human_bytes(limit)} may be used. Give workers more memory (a fit uses up to 65 % of it), or a "
+            "higher memory_limit; a smaller bucket_size or top_sample needs less."
+        )
+
+
+class ClientDiskError(ClusterError):
+    """The disk of the client is too small for what it stores."""
+
+    def __init__(self, path: object, trees: int, votes: int, free: int) -> None:
+        of_votes = f" and {human_bytes(votes)} for out-of-bag votes" if votes else ""
+        knobs = "a checkpoint_dir or spill_dir with more room" + (", or no oob_score" if votes else "")
+        super().__init__(
+            f"The disk of the client is too small: about {human_bytes(trees)} are needed for trees{of_votes} "
+            f"in {path}, where {human_bytes(free)} are free. Choose {knobs}."
+        )
+
+
 class FullWorkerError(ClusterError):
     """The disk of a worker is full, or cannot be used."""
 
@@ -63,6 +86,16 @@ class UnusableWorkerError(ClusterError):
 
     def __init__(self, worker: str, error: object) -> None:
         super().__init__(f"Worker {worker} cannot be used: {error}")
+
+
+class SharedProcessError(ClusterError):
+    """Several workers are in one process."""
+
+    def __init__(self, other: str) -> None:
+        super().__init__(
+            f"worker {other} is in the same process. Each worker needs one of its own, as in "
+            "LocalCluster(processes=True); a worker may have several threads."
+        )
 
 
 class UnsharedRowsError(ClusterError):

@@ -155,11 +155,16 @@ class DiskStore(BucketStore):
         file.owners = np.concatenate([file.owners[:bucket], owners, file.owners[bucket + 1 :]])
         file.seal()
 
-    def split_to(self, other: DiskStore, top: int, route: Router, owners: npt.NDArray[np.int64]) -> None:
-        """Split the first bucket of this store into the buckets of another one, which have these owners."""
+    def split_to(self, other: DiskStore, top: int, routes: list[Router], n_parts: list[int]) -> None:
+        """Split each bucket of this store: its parts are the next buckets of another one."""
         file = other._tops[top]
-        file.use_owners(owners)
-        self._split(top, 0, route, file, owners)
+        ends = np.cumsum(n_parts).tolist()
+        for bucket, (route, n, end) in enumerate(zip(routes, n_parts, ends, strict=True)):
+            self._split(top, bucket, route, file, file.owners[end - n : end])
+
+    def use_owners(self, top: int, owners: npt.NDArray[np.int64]) -> None:
+        """Set the owner of each bucket's blocks."""
+        self._tops[top].use_owners(owners)
 
     def _split(
         self, top: int, bucket: int, route: Router, to: TopFile, owners: npt.NDArray[np.int64]

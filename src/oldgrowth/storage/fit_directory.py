@@ -25,8 +25,8 @@ _LONGEST_MARK = 100
 # All that a fit makes, beside the marker and the lock, and what is kept of standard input.
 _MADE = re.compile(
     r"(checkpoint\.json|(levels|sample|rounds|top-\d{5,}|round-\d{5,}(-split)?)\.npz)(\.new)?|nameless-\w+"
-    r"|(cluster|(spill|learn)-\d+|(route|split)-\d+-\d+)\.npz(\.new)?"
-    r"|((part|split|range)-\d+-)?(sample|top-\d{5,})\.rows|(trees|oob)\.log|oldgrowth\.new"
+    r"|(cluster|(spill|learn)-\d+|route-\d+-\d+|split-\d+-\d+-\d+)\.npz(\.new)?"
+    r"|((part|range)-\d+-|split-\d+-\d+-\d+-)?(sample|top-\d{5,})\.rows|(trees|oob)\.log|oldgrowth\.new"
     r"|part-\d+\.arrow|standard-input[.a-z0-9]*"
     r"|map-[a-z]+(\.[a-z]+)+|shared-\d+\.og(\..+\.part)?"
 )

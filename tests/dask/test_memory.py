@@ -1,0 +1,94 @@
+"""Workers stay within the memory that Dask gives them, and the client does not grow with the rows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from clusters import cluster_of, process_of
+from distributed import Client
+
+import oldgrowth
+from oldgrowth.dask import RandomForestClassifier
+
+LIMIT = 600_000_000
+FEATURES = 75
+
+
+def write_rows(folder: Path, files: int, rows: int) -> str:
+    """Files of so many rows of single precision, with 40,000 values in each column."""
+    folder.mkdir()
+    for i in range(files):
+        rng = np.random.default_rng(i)
+        x = rng.integers(0, 40_000, (FEATURES, rows)).astype(np.float32)
+        label = (x[0] > x[1]).astype(np.uint8) + (x[2] > 30_000)
+        columns = {f"f{j}": column for j, column in enumerate(x)} | {"label": label}
+        pq.write_table(pa.table(columns), folder / f"{i:02}.parquet", row_group_size=50_000)
+    return str(folder)
+
+
+def peak(process: int | str) -> int:
+    """The most memory that a process has had, in bytes."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+
+
+def forget_peak(process: int | str = "self") -> None:
+    Path(f"/proc/{process}/clear_refs").write_text("5")
+
+
+def fitted(client: Client, files: str, spill: Path) -> Any:
+    """Few trees, whose leaves are many."""
+    forest = RandomForestClassifier(2, trees_per_top=1, random_state=0, client=client, spill_dir=spill)
+    return forest.fit(oldgrowth.open_dataset(files, target="label"))
+
+
+def test_workers_do_not_load_scikit_learn() -> None:
+    """It would take a third of the memory of a small worker."""
+    code = "import sys, oldgrowth.dask.on_worker, oldgrowth.cluster.work; print('sklearn' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+@pytest.fixture
+def clients(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Client]:
+    with cluster_of(request.param, memory_limit=LIMIT, local_directory=str(tmp_path / "dask")) as client:
+        yield client
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clients", [2], indirect=True)
+def test_the_client_and_the_scheduler_do_not_grow_with_the_rows(clients: Client, tmp_path: Path) -> None:
+    """They are this process."""
+    peaks = []
+    for files in (1, 1, 10):  # the first fit loads what all need
+        folder = write_rows(tmp_path / f"rows-{len(peaks)}", files, 50_000)
+        forget_peak()
+        before = peak("self")
+        fitted(clients, folder, tmp_path / "spill")
+        peaks.append(peak("self") - before)
+    assert peaks[2] < peaks[1] + 24_000_000  # with 135 MB more rows, in 150 MB more of buckets
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("clients", [4], indirect=True)
+def test_workers_have_five_times_their_memory_of_rows(clients: Client, tmp_path: Path) -> None:
+    files = write_rows(tmp_path / "rows", 20, 500_000)  # 3 GB
+    processes = [process_of(clients, i) for i in range(4)]
+    forget_peak()
+    before = peak("self")
+    fitted(clients, files, tmp_path / "spill")
+    assert [process_of(clients, i) for i in range(4)] == processes  # none was restarted
+    peaks = [peak(process) / LIMIT for process in processes]
+    print("peaks of workers:", peaks, "client and scheduler:", peak("self") - before)
+    assert max(peaks) < 0.75
+    said = [line for lines in clients.get_worker_logs().values() for _, line in lines]
+    assert not [line for line in said if "memory" in line.lower()]
+    assert peak("self") - before < 150_000_000
