@@ -21,7 +21,8 @@ void bind_base(nb::module_& m) {
         "The checksum of bytes that gave `crc`, followed by `size` bytes that by themselves gave `next`.");
   m.def("release_memory", &release_memory, "Return free memory to the system.");
   m.def("keep_freed_blocks", &keep_freed_blocks, "most_bytes"_a,
-        "From now on blocks of up to so many bytes, 1 to 32 MB, stay in the process when they are freed, to be used again.");
+        "From now on blocks of up to so many bytes, 1 to 32 MB, stay in the process when they are freed, to be used "
+        "again.");
   m.def("share_few_heaps", &share_few_heaps,
         "From now on threads share a few heaps. By default, each thread keeps tens of megabytes in its own.");
   m.def("share_one_heap", &share_one_heap,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
@@ -23,6 +24,7 @@ from ..storage.bucket_store import Buckets
 from ..storage.grown_trees import BottomTree, GrownTrees
 from ..storage.leaf_buckets import LeafMemory
 from ..storage.votes import OutOfBag, Votes
+from ..system.memory import freed_memory_kept
 from .context import FitContext, Prepared
 from .engine import Engine
 from .grow_task import Site, class_totals, grow_in_parts, grow_task
@@ -84,7 +86,9 @@ def grow(
         progress.skip(grown_rows)
         of_tops = [TopTasks.of(store, i, top, prepared.trees_of_tops, sinks.trees) for i, top in tops.items()]
         progress.skip(sum(top.rows_done for top in of_tops))
-        _grow_all(of_tops, _Growing.on(store, of_tops, context, prepared, sinks), progress)
+        growing = _Growing.on(store, of_tops, context, prepared, sinks)
+        with growing.freed_memory(of_tops):
+            _grow_all(of_tops, growing, progress)
 
 
 def _grow_all(tops: list[TopTasks], growing: _Growing, progress: StageProgress) -> None:
@@ -144,6 +148,13 @@ class _Growing:
         rules = GrowthRules(plan, prepared.sampled.summary.n_features, weights, memory.vote_bytes)
         large = _LARGE_SHARE * sum(int(top.sizes.sum()) for top in tops) / engine.workers
         return _Growing(engine, rules, site, memory, sinks, large)
+
+    def freed_memory(self, tops: list[TopTasks]) -> AbstractContextManager[None]:
+        """Keeps the memory of one bucket for the next under a limit that leaves room for it."""
+        largest = max((int(top.sizes.max()) for top in tops), default=0)
+        limits = self.memory.model.limits
+        keeps = limits.memory_given and self.memory.may_keep_freed(self.engine.workers, largest)
+        return freed_memory_kept(limits.memory) if keeps else nullcontext()
 
     def tasks(self, tops: list[TopTasks], way: _Way) -> Iterator[Task]:
         """The tasks to be done in this way; those of large buckets first."""

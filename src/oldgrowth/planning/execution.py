@@ -32,6 +32,8 @@ _READING_VARIES = 1.06  # margin for libraries that read files, whose memory is 
 _USUAL_GROUP = 16 * 2**20
 # The results of each worker get the room beside the largest bucket divided by this.
 _RESULTS_SHARE = 8
+# Freed memory is kept if the room is as many times what the buckets on which workers grow trees take.
+_KEPT_TIMES = 3
 _MANY_CLASSES = 2**20  # as trees have the most nodes for
 # Of the free disk, what a fit may take when nothing is said.
 _AUTO_SPILL_SHARE = 0.8
@@ -62,6 +64,11 @@ class GrowingRoom:
         """What the process has left; what is grown needs a part of it if it stays in memory."""
         grown = model.grown_in_memory if in_memory else 0
         return GrowingRoom(model, max(0, model.room(resident_memory()) - grown), in_memory)
+
+    def may_keep_freed(self, workers: int, largest: int) -> bool:
+        """Whether memory may stay in the process when it is freed, if this is the largest bucket: parts of
+        it may be too small for the next bucket, and leaves may take half of the room."""
+        return _KEPT_TIMES * self.model.growing(workers, largest) <= self.room
 
     @cached_property
     def most_keys(self) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([KMGT]I?)?B?\s*", re.I
 _AUTO_SHARE = 0.8
 # Under a limit, freed blocks of at most this part of it are kept.
 _KEPT_SHARE = 64
+_MANY_BYTES = 2**32
 # Memory of libraries that read files, beside what a dataset accounts for.
 READING_BYTES = 24 * 2**20
 
@@ -90,9 +93,19 @@ def release_memory() -> None:
 def keep_freed_memory(limit: int | None) -> None:
     """Have the process keep freed blocks until the end of a stage: the next bucket needs as much again, and
     new memory costs a page fault for each page. Under a limit, only blocks that are small beside it."""
-    _core.keep_freed_blocks(2**32 if limit is None else limit // _KEPT_SHARE)
+    _core.keep_freed_blocks(_MANY_BYTES if limit is None else limit // _KEPT_SHARE)
     if limit is not None:
         _core.share_few_heaps()
+
+
+@contextmanager
+def freed_memory_kept(limit: int) -> Iterator[None]:
+    """Freed blocks are kept here as if there was no limit."""
+    _core.keep_freed_blocks(_MANY_BYTES)
+    try:
+        yield
+    finally:
+        keep_freed_memory(limit)
 
 
 def share_one_heap() -> None:
