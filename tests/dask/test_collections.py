@@ -9,7 +9,7 @@ from typing import Any
 import dask.array as da
 import dask.dataframe as dd
 import pytest
-from cluster_cases import CASES, same, table
+from cluster_cases import CASES, parquet, same, table
 from clusters import cluster_of, kill, once_in
 from distributed import Client
 from sklearn.base import clone
@@ -85,6 +85,19 @@ def test_a_dask_array(client: Client, name: str) -> None:
     found = fitted(name, (lazy_x, da.from_array(y, chunks=1500), lazy_weights), client=client)
     same(found, in_memory(name))
     assert not hasattr(found, "feature_names_in_")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reader", ["oldgrowth", "dask"])
+def test_files_by_fsspec(client: Client, tmp_path: Path, reader: str) -> None:
+    """As on object storage."""
+    address = f"simplecache::local://{parquet(tmp_path / 'rows', table())}/*.parquet"
+    if reader == "dask":
+        lazy = dd.read_parquet(address, split_row_groups=2, filesystem="fsspec")
+        found = fitted("gini", (lazy[FEATURES], lazy["label"], None), client=client)
+    else:
+        found = CASES["gini"].fitted(address, client=client)
+    same(found, in_memory("gini"))
 
 
 @pytest.mark.torture

@@ -75,8 +75,8 @@ def test_tasks_of_splitting_do_not_depend_on_buckets(
     files = parquet(tmp_path / "rows", without_equal_rows())
     names, buckets = tasks_of(client, files, monkeypatch, top_sample=300, bucket_size=40, trees_per_top=3)
     assert buckets > 200
-    steps = 4  # at most, for each of two top trees: buckets have about 200 rows before
-    assert 4 <= sum(name.startswith("split") for name in names) <= 2 * steps * 2
+    steps, groups = 4, 3  # at most, for each of two top trees: buckets have about 200 rows before
+    assert 4 <= sum(name.startswith("split") for name in names) <= 2 * 2 * steps * groups
 
 
 def _nothing(node: Any) -> None:

@@ -94,7 +94,7 @@ class HeldRows:
             owners = self._owners[top][[bucket.bucket for bucket in some]]
             return self._shared, self._alone(top, owners), some
 
-        groups = [large[i:j] for i, j in self._groups([bucket.rows for bucket in large])]
+        groups = [large[i:j] for i, j in self._shares([bucket.rows for bucket in large])]
         jobs = [
             Job(f"split-tree-{i}", work.trees_of_buckets, partial(arguments, some))
             for i, some in enumerate(groups)
@@ -110,7 +110,7 @@ class HeldRows:
         first_owner = self._split[top].next_owner
         sizes: dict[str, npt.NDArray[np.int64]] = {}
         jobs = []
-        for i, j in self._groups(self._sizes[top][places].tolist()):
+        for i, j in self._shares(self._sizes[top][places].tolist()):
             owners, some = self._owners[top][places[i:j]], [tree for _, tree in trees[i:j]]
             jobs.append(self._splitting(top, owners, some))
         self._run(jobs, lambda job, result: sizes.update({job.name: result[1]}))
@@ -211,18 +211,12 @@ class HeldRows:
 
     def _ranges(self, top: int) -> list[tuple[int, int]]:
         """Consecutive buckets for a job: where they begin, and end."""
-        return self._groups(self._sizes[top].tolist())
+        return _grouped(self._sizes[top].tolist(), self._range_rows)
 
-    def _groups(self, rows: list[int]) -> list[tuple[int, int]]:
-        """Consecutive buckets of so many rows each, as many for a job as its worker is to have at a time."""
-        groups: list[tuple[int, int]] = []
-        first, held = 0, 0
-        for i, size in enumerate(rows):
-            if held and held + size > self._range_rows:
-                groups.append((first, i))
-                first, held = i, 0
-            held += size
-        return [*groups, (first, len(rows))] if rows else groups
+    def _shares(self, rows: list[int]) -> list[tuple[int, int]]:
+        """The same of buckets that are split, so that all workers have some."""
+        share = -(-sum(rows) // max(1, len(self._fleet.workers())))
+        return _grouped(rows, min(self._range_rows, share))
 
     def _range(self, top: int, first: int, stop: int) -> BucketRange:
         owners = self._owners[top]
@@ -243,6 +237,18 @@ class HeldRows:
     def drop(self) -> None:
         """Free the disks of the workers."""
         self._fleet.everywhere(work.drop_runs)
+
+
+def _grouped(rows: list[int], most: int) -> list[tuple[int, int]]:
+    """Buckets of so many rows each in groups of at most `most` rows, or of one bucket."""
+    groups: list[tuple[int, int]] = []
+    first, held = 0, 0
+    for i, size in enumerate(rows):
+        if held and held + size > most:
+            groups.append((first, i))
+            first, held = i, 0
+        held += size
+    return [*groups, (first, len(rows))] if rows else groups
 
 
 def _replaced(

@@ -13,6 +13,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
+import dask
 from distributed import CancelledError, Client, KilledWorker
 from distributed.comm.core import CommClosedError
 
@@ -35,6 +36,8 @@ from .on_worker import (
 
 _LOOK_SECONDS = 0.25
 _CONNECT_SECONDS, _ANSWER_SECONDS = 3.0, 30.0
+# What all workers must know once may be several MB: Dask would warn of each.
+_NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "1GB"}
 # Results that the client has at a time: each may be the trees of a GB of rows.
 _MOST_RESULTS = 2
 
@@ -160,19 +163,20 @@ class DaskFleet(Fleet):
         arguments = job.arguments()
         if self._direct is None:
             self._direct = self._reaches(worker)
-        task = self._client.submit(
-            run_here,
-            self._settings,
-            job.name,
-            self.to_send(worker, arguments),
-            job.function,
-            *arguments,
-            workers=[address_of(worker)],
-            allow_other_workers=False,
-            pure=False,
-            retries=0,
-            key=f"oldgrowth-{job.name}-{next(self._numbers) % 2**32:08x}",
-        )
+        with dask.config.set(_NO_WARNING):
+            task = self._client.submit(
+                run_here,
+                self._settings,
+                job.name,
+                self.to_send(worker, arguments),
+                job.function,
+                *arguments,
+                workers=[address_of(worker)],
+                allow_other_workers=False,
+                pure=False,
+                retries=0,
+                key=f"oldgrowth-{job.name}-{next(self._numbers) % 2**32:08x}",
+            )
         future = asyncio.run_coroutine_threadsafe(self._outcome(task, worker), self._loop.asyncio_loop)
         self._tasks[future] = task  # as long as somebody waits for it
         return future
