@@ -27,7 +27,7 @@ def test_workers_that_differ_are_refused_by_name() -> None:
 
 def test_rounds_follow_from_the_smallest_disk() -> None:
     workers = {"tcp://a": facts(), "tcp://b": facts(disk=800_000)}
-    assert handshake.tops_per_round(workers, 1000, 100, 50) == 12  # 62,500 bytes each, of 800,000
-    assert handshake.tops_per_round(workers, 1000, 100, 3) == 3
+    assert handshake.tops_per_round(workers, 100_000, 50) == 12  # 62,500 bytes each, of 800,000
+    assert handshake.tops_per_round(workers, 100_000, 3) == 3
     with pytest.raises(WorkerDiskError, match=r"disk of worker tcp://b is too small: .* 800 kB may be used"):
-        handshake.tops_per_round(workers, 10**6, 100, 3)
+        handshake.tops_per_round(workers, 10**8, 3)

@@ -15,8 +15,10 @@ from clusters import cluster_of
 from distributed import Client
 
 import oldgrowth
+from oldgrowth.cluster import client_disk
 from oldgrowth.dask import RandomForestClassifier, RandomForestRegressor, SubsetForestClassifier
 from oldgrowth.errors import (
+    ClientDiskError,
     DataError,
     MissingColumnError,
     MissingLabelError,
@@ -25,6 +27,7 @@ from oldgrowth.errors import (
     WeightError,
     WorkerMemoryError,
 )
+from oldgrowth.system.limits import DiskSpace
 
 FRAME = table()
 FEATURES = list("abcde")
@@ -141,6 +144,18 @@ def test_columns_that_are_missing_from_a_prediction_are_named_at_once(client: Cl
         fitted.predict(LAZY[["a", "b", "c"]])
     again = fitted.predict(LAZY[["weight", *reversed(FEATURES)]]).compute()  # columns are found by name
     assert np.array_equal(again, fitted.predict(FRAME[FEATURES]))
+
+
+def test_a_client_with_a_small_disk_is_refused_before_rows_are_distributed(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_disk, "disk_space", lambda directory: DiskSpace(10**9, 200_000))
+    forest(bucket_size=500, top_sample=500).fit(X, LAZY["label"])
+    stages: list[str] = []
+    scored = forest(bucket_size=500, top_sample=500, oob_score=True)
+    with pytest.raises(ClientDiskError, match=r"disk of the client .* for trees and .* for out-of-bag votes"):
+        scored.fit(X, LAZY["label"], callback=lambda progress: stages.append(progress.stage))
+    assert "sample" in stages and "distribute" not in stages
 
 
 def test_a_closed_client_is_refused(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from ..fitting.pipeline import Fitted, completed
 from ..fitting.resplit import split_large_buckets
 from ..fitting.rounds import with_saved_rounds
 from ..fitting.top_trees import TopTree
+from ..planning.disk_plan import DiskNeeds
 from ..planning.execution import execution_of_part
 from ..planning.planner import Planner
 from ..planning.sizes import Sizes, Widths
@@ -127,7 +128,7 @@ class ClusterFit:
         if not plan.subsets:
             facts = self.fleet.facts()
             check_memory(facts, model)
-            step = tops_per_round(facts, summary.n_rows, sizes.row, n_tops)
+            step = tops_per_round(facts, DiskNeeds.of(plan, sizes).one_copy, n_tops)
         execution = with_saved_rounds(
             replace(execution, why=why, tops_per_round=step), self.journal.checkpoint
         )

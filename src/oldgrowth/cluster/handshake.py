@@ -56,9 +56,10 @@ def check_worker(worker: str, facts: WorkerFacts) -> None:
         raise DifferentWorkerError(worker, "a tiny tree that it grew is another one")
 
 
-def tops_per_round(workers: dict[str, WorkerFacts], n_rows: int, row_bytes: int, n_tops: int) -> int:
-    """Top trees whose buckets the disks of all workers have room for at a time."""
-    needed = int(_UNEVEN * row_bytes * -(-n_rows // max(1, len(workers))))
+def tops_per_round(workers: dict[str, WorkerFacts], one_copy: int, n_tops: int) -> int:
+    """Top trees whose buckets the disks of all workers have room for at a time. Those of one take `one_copy`
+    bytes, also while they are split again."""
+    needed = int(_UNEVEN * -(-one_copy // max(1, len(workers))))
     worker, least = min(workers.items(), key=lambda item: item[1].disk)
     tops = least.disk // max(1, needed)
     if tops == 0:
