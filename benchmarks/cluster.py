@@ -31,6 +31,7 @@ HERE = Path(__file__).parent
 GOAL = 1.35
 WORKERS = (0, 1, 2, 4)
 STAGES = ("sample", "top trees", "distribute", "split", "grow", "assemble")
+SPIN = 1.5  # seconds
 TASKS, QUICK_TASKS = 100_000, 5_000
 # Workers, threads of each, and rows, that the model is asked for.
 LARGER = ((10, 16, 10**9), (100, 16, 10**10), (100, 16, 10**11))
@@ -40,7 +41,7 @@ Run = dict[str, Any]
 
 def main() -> None:
     options = parse()
-    console = Console(highlight=False, width=max(Console().width, 110))
+    console = Console(highlight=False, width=max(Console().width, 150))
     rows = PER_FILE if options.quick else options.rows
     files = make_data(options.directory / "imagery", rows)
     runs: dict[int, list[Run]] = {workers: [] for workers in WORKERS}
@@ -73,7 +74,17 @@ def parse() -> argparse.Namespace:
 def run_worker(files: list[str], workers: int, directory: Path) -> Run:
     for file in files:
         forget(file)
-    return run_script({"files": files, "workers": workers, "fit": TREES, "directory": str(directory)})
+    cores = cores_given(workers or 2)
+    wanted = {"files": files, "workers": workers, "fit": TREES, "directory": str(directory)}
+    return run_script(wanted) | {"cores": cores}
+
+
+def cores_given(processes: int) -> float:
+    """Cores that so many processes get of this machine now: others may run on it."""
+    code = f"import time\nend = time.perf_counter() + {SPIN}\nwhile time.perf_counter() < end: pass\n"
+    command = [sys.executable, "-c", code + "print(time.process_time())"]
+    spinning = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
+    return sum(float(process.communicate()[0]) for process in spinning) / SPIN
 
 
 def run_script(wanted: dict[str, Any]) -> Run:
@@ -99,13 +110,14 @@ def show(console: Console, runs: dict[int, list[Run]], rows: int) -> None:
     table = Table(
         title=f"{rows:,} rows x 81 from Parquet, {TREES['n_estimators']} trees", title_justify="left"
     )
-    for heading in ("what", "median s", "best s", *STAGES):
+    for heading in ("what", "median s", "best s", "cores given", *STAGES):
         table.add_column(heading, justify="left" if heading == "what" else "right")
     for workers, some in runs.items():
         stages = seconds_of(best(some))
         cells = [f"{stages.get(name, 0.0):.1f}" for name in STAGES]
         middle = median(run["seconds"] for run in some)
-        table.add_row(name_of(workers), f"{middle:.1f}", f"{best(some)['seconds']:.1f}", *cells)
+        of_best = [f"{best(some)[name]:.1f}" for name in ("seconds", "cores")]
+        table.add_row(name_of(workers), f"{middle:.1f}", *of_best, *cells)
     console.print(table)
     ratio = best(runs[2])["seconds"] / best(runs[0])["seconds"]
     console.print(f"2 workers of 1 thread take {ratio:.2f}x the time of one process (goal at most {GOAL}x)")
@@ -129,7 +141,7 @@ def show_model(
     for heading in ("workers x threads", "rows", "measured s", "modelled s", *STAGES, "disk each", "network"):
         table.add_column(heading, justify="left" if heading == "workers x threads" else "right")
     for workers in WORKERS[1:]:
-        predicted = modelled(fit, rates, workers, 1, cores=2)
+        predicted = modelled(fit, rates, workers, 1, best(runs[workers])["cores"])
         add_row(table, (workers, 1, rows), f"{best(runs[workers])['seconds']:.1f}", predicted)
     larger = []
     for workers, threads, many in LARGER:
@@ -138,25 +150,24 @@ def show_model(
         add_row(table, (workers, threads, many), "", larger[-1])
     console.print(table)
     for (workers, _, many), predicted in zip(LARGER, larger, strict=True):
-        share = predicted.stages["tasks"] / predicted.seconds
-        console.print(
-            f"{many:,} rows on {workers} workers: {predicted.tasks:,} tasks take {share:.1%} of the time"
-        )
+        share = f"{predicted.tasks:,} tasks keep the client busy for {predicted.busy / predicted.seconds:.1%}"
+        console.print(f"{many:,} rows on {workers} workers: {share} of the time")
     share = TASKS * rates.task / larger[-1].seconds
     console.print(f"{TASKS:,} tasks would take {share:.1%} of the last one (goal less than 5 %)")
 
 
 def rates_of(one: Run, fit: Fit, found: dict[str, float]) -> Rates:
-    """The rates of the run with one worker, of tasks, and of messages."""
-    stages = seconds_of(one)
+    """The rates of the run with one worker, for each core that it was given; of tasks, and of messages."""
+    stages, cores = seconds_of(one), one["cores"]
     return Rates(
-        sample=fit.rows / stages["sample"],
-        top=fit.top_sample / stages["top trees"],
-        route=fit.rows / stages["distribute"],
-        grow=fit.rows * fit.trees / stages["grow"],
+        sample=fit.rows / stages["sample"] / cores,
+        top=fit.top_sample / stages["top trees"] / cores,
+        route=fit.rows / stages["distribute"] / cores,
+        grow=fit.rows * fit.trees / stages["grow"] / cores,
         network=found["network"],
         client=2 * fit.model_bytes / stages["assemble"],
         task=found["task"],
+        turn=2 * found["task"],  # there were two workers
         start=one["seconds"] - sum(stages.values()),
     )
 

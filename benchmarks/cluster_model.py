@@ -23,7 +23,8 @@ class Rates:
     network: float = 0.9e9  # bytes a second
     disk: float = 1.0e9  # bytes a second
     client: float = 0.5e9  # bytes of trees a second that the client stores, and writes to the model
-    task: float = 0.002  # seconds of the client and the scheduler for a task
+    task: float = 0.0055  # seconds of the client and the scheduler for a task
+    turn: float = 0.011  # seconds of a worker between two tasks
     start: float = 1.0  # seconds of a fit between its stages
 
 
@@ -57,16 +58,18 @@ class Fit:
 
 @dataclass(frozen=True)
 class Modelled:
-    """Seconds by stage; bytes of disk for each worker, and of all messages between workers; tasks."""
+    """Seconds by stage; bytes of disk for each worker, and of all messages between workers; tasks, and the
+    seconds that the client and the scheduler have to do with them while workers work."""
 
     stages: dict[str, float]
     disk: float
     network: float
     tasks: int
+    busy: float
 
     @property
     def seconds(self) -> float:
-        return sum(self.stages.values())
+        return max(self.busy, sum(self.stages.values()))
 
 
 # Bytes of rows in a task of growth, and how many tasks a worker has if that is fewer.
@@ -74,7 +77,7 @@ MOST_RANGE_BYTES, FEWEST_RANGE_BYTES, RANGES_PER_WORKER = 2**30, 64 * 2**20, 8
 PARTS_PER_WORKER = 8
 
 
-def modelled(fit: Fit, rates: Rates, workers: int, threads: int, cores: int = 2**31) -> Modelled:
+def modelled(fit: Fit, rates: Rates, workers: int, threads: int, cores: float = 2**31) -> Modelled:
     """`cores` is the number of all cores, if workers share them."""
     n, cores = fit.rows, min(cores, workers * threads)
     bucketed = fit.top_trees * fit.row_bytes * n
@@ -99,5 +102,5 @@ def modelled(fit: Fit, rates: Rates, workers: int, threads: int, cores: int = 2*
     if fit.split_again:  # rows are pulled for the trees of buckets, and again to be split and written
         stages["split"] = 2 * pulled + max(route, 2 * written)
         sent, tasks = 3 * sent, tasks + 2 * ranges
-    stages["tasks"] = tasks * rates.task
-    return Modelled(stages | {"start": rates.start}, bucketed / workers, sent, tasks)
+    stages |= {"tasks": tasks / workers * rates.turn, "start": rates.start}
+    return Modelled(stages, bucketed / workers, sent, tasks, tasks * rates.task)

@@ -35,8 +35,8 @@ def test_rates_of_a_run_predict_that_run() -> None:
     fit = Fit(rows=10**6, row_bytes=90, source_bytes=80, trees=4, top_trees=1)
     seconds = {"sample": 3.0, "top trees": 2.0, "distribute": 4.0, "grow": 20.0, "assemble": 0.5}
     stages = [{"name": name, "seconds": of_stage} for name, of_stage in seconds.items()]
-    run = {"seconds": 31.0, "report": {"stages": stages}}
-    found = modelled(fit, rates_of(run, fit, {"task": 0.0, "network": 1e9}), 1, 1)
+    run = {"seconds": 31.0, "cores": 0.8, "report": {"stages": stages}}
+    found = modelled(fit, rates_of(run, fit, {"task": 0.0, "network": 1e9}), 1, 1, 0.8)
     assert found.seconds == pytest.approx(31.0, rel=0.02)
     assert {name: found.stages[name] for name in seconds} == pytest.approx(seconds, rel=0.1)
 

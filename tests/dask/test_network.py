@@ -11,11 +11,15 @@ from clusters import cluster_of
 
 import oldgrowth
 import oldgrowth.dask
+from oldgrowth.cluster import driver
 
 
 @pytest.mark.torture
 @pytest.mark.parametrize("workers", [2, 4])
-def test_bytes_between_workers(tmp_path: Path, workers: int) -> None:
+def test_bytes_between_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
+    monkeypatch.setattr(
+        driver, "RANGE_BYTES", 500_000
+    )  # a faster worker has more rows, and grows more ranges
     rng = np.random.default_rng(0)
     rows, features, tops = 200_000, 40, 3
     frame = pd.DataFrame(rng.integers(0, 200, (rows, features)).astype(np.uint8)).add_prefix("f")

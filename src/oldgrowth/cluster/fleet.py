@@ -19,6 +19,10 @@ class WorkerLostError(Exception):
     """The worker of a job is gone, or is taken for gone."""
 
 
+class SilentWorkerError(WorkerLostError):
+    """The worker of a job does not send its result, although the cluster has heard of it lately."""
+
+
 def _anybody() -> str | None:
     return None
 

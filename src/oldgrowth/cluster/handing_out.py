@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import FailedTaskError, FullWorkerError, NoWorkersError, PeerLostError, SpillDirectoryError
-from .fleet import Fleet, Job, WorkerLostError
+from .fleet import Fleet, Job, SilentWorkerError, WorkerLostError
 from .job_progress import JobProgress
 from .values import Outcome
 
@@ -120,7 +120,9 @@ class _HandingOut:
     def _use(self, future: Future[Outcome], job: Job, worker: str, urgent: bool) -> None:
         try:
             outcome = future.result()
-        except WorkerLostError:
+        except WorkerLostError as error:
+            if isinstance(error, SilentWorkerError):
+                self.fleet.exclude(worker)
             self._again(job, worker, urgent)
             return
         except SpillDirectoryError as error:

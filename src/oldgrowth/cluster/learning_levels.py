@@ -34,7 +34,7 @@ def learn_levels(rows: StreamedRows, parts: RowParts, recorder: Recorder, limits
         Job(f"levels-{i}", work.learn_levels, partial(arguments, i), only=parts.home(i))
         for i in range(len(parts))
     ]
-    with recorder.stage("levels", rows.dataset.n_rows) as progress:
+    with recorder.stage("levels", sum(part.partition.n_rows or 0 for part in parts.parts)) as progress:
         parts.run(jobs, done)
     whole = LearnedLevels(rows.dataset, features)
     whole.limit = LevelLimit((limits.memory - limits.resident) // FIRST_PASS_SHARE, limits.memory)

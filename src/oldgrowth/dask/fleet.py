@@ -17,7 +17,7 @@ import dask
 from distributed import CancelledError, Client, KilledWorker
 from distributed.comm.core import CommClosedError
 
-from ..cluster.fleet import Fleet, Job, WorkerLostError
+from ..cluster.fleet import Fleet, Job, SilentWorkerError, WorkerLostError
 from ..cluster.handshake import facts_of
 from ..cluster.values import Outcome, Settings
 from ..errors import OldgrowthError, SchedulerLostError, UnusableWorkerError
@@ -192,7 +192,7 @@ class DaskFleet(Fleet):
             )
             try:
                 if not (await asyncio.wait([bringing], timeout=self.patience))[0]:
-                    raise WorkerLostError(worker)
+                    raise SilentWorkerError(worker)
                 outcome: Outcome = bringing.result()
             except BaseException:
                 bringing.cancel()
