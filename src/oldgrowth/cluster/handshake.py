@@ -68,11 +68,11 @@ def tops_per_round(workers: dict[str, WorkerFacts], one_copy: int, n_tops: int) 
 
 
 def check_memory(workers: dict[str, WorkerFacts], model: MemoryModel) -> None:
-    """Refuse workers that have too little memory for a bucket, or the rows of one top tree."""
+    """Refuse workers that have too little memory to grow a top tree, or the trees of a bucket."""
     sizes = replace(model.sizes, n_tops=1)
     for worker, facts in workers.items():
         limits = replace(model.limits, memory=facts.memory, resident=facts.resident)
         plan = replace(model.plan, n_jobs=facts.threads)
-        least = replace(model, plan=plan, sizes=sizes, limits=limits).least()
+        least = replace(model, plan=plan, sizes=sizes, limits=limits).least_to_grow()
         if facts.memory < least:
             raise WorkerMemoryError(worker, least, facts.memory)

@@ -257,6 +257,12 @@ class MemoryModel:
         ]
         return self._limit_for(max(self.sampling(chunk), self.sizes.codec + max(stages)))
 
+    def least_to_grow(self) -> int:
+        """The lowest limit under which a top tree, and the trees of a bucket, can be grown."""
+        index = self.index(self.sizes.n_tops * self.expected_buckets())
+        bucket = self.of_bucket(self.largest_bucket) + index
+        return self._limit_for(self.sizes.codec + max(self.top_tree(), bucket))
+
     def fewest_distributed(self, chunk_rows: int) -> int:
         """Distributing rows for one top tree at a time, in the smallest groups."""
         return self.distributing(chunk_rows, 0, 1) + self.blocks(self.expected_buckets(), 1)
