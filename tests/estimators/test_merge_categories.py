@@ -100,8 +100,8 @@ def test_forests_of_other_levels(
         np.testing.assert_allclose(predicted(merged), expected, rtol=1e-12)
         known = set(forests[0].levels_["many"]) | set(forests[1].levels_["many"])
         assert set(merged.levels_["many"]) == known and merged.levels_["few"] == order[0].levels_["few"]
-        done("merge", *(tmp_path / f"{name}.og" for name in files), "-o", tmp_path / "c.og")
-        loaded = load(tmp_path / "c.og")
+        done("merge", *(tmp_path / f"{name}.og" for name in files), "-o", tmp_path / f"{files}.og")
+        loaded = load(tmp_path / f"{files}.og")
         loaded.forest_.check()
         assert loaded.forest_.digest() == merged.forest_.digest()
         again = merge([loaded, forests[0]])

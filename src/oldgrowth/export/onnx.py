@@ -21,13 +21,11 @@ from ..forest.forest import Forest
 from ..forest.whole_trees import WholeTree, trees_of, whole_sizes
 from ..messages.text import human_bytes
 from ..system.atomic_file import new_file
-from .chains import EQUAL, LEAF, LESS_OR_EQUAL, ChainedTree, chained, chained_sizes
+from .chains import ChainedTree, chained, chained_sizes
 
 MOST_BYTES = 2**31 - 1  # of a protobuf message
 # Supported by the runtimes in use; 3 is the first version of ai.onnx.ml with float64 trees.
 _OPSET, _ML_OPSET, _IR_VERSION = 15, 3, 8
-_MODES = np.empty(3, dtype=object)
-_MODES[[LEAF, LESS_OR_EQUAL, EQUAL]] = b"LEAF", b"BRANCH_LEQ", b"BRANCH_EQ"
 # Other nodes of the graph, names, versions.
 _FRAME_BYTES = 4096
 
@@ -141,19 +139,18 @@ def _add_tree(attributes: _Attributes, number: int, tree: ChainedTree, classes: 
     attributes.numbers("nodes_treeids", np.full(n, number))
     attributes.numbers("nodes_nodeids", np.arange(n))
     attributes.numbers("nodes_featureids", tree.feature)
-    attributes.words("nodes_modes", _MODES[tree.mode].tolist())
-    attributes.doubles("nodes_values_as_tensor", tree.number)
-    attributes.numbers("nodes_truenodeids", tree.if_true)
-    attributes.numbers("nodes_falsenodeids", tree.if_false)
-    attributes.numbers("nodes_missing_value_tracks_true", tree.missing_is_true.astype(np.int64))
-    leaves = np.flatnonzero(tree.mode == LEAF)
+    attributes.words("nodes_modes", np.where(tree.is_leaf, b"LEAF", b"BRANCH_LEQ").tolist())
+    attributes.doubles("nodes_values_as_tensor", tree.threshold)
+    attributes.numbers("nodes_truenodeids", tree.below)
+    attributes.numbers("nodes_falsenodeids", tree.above)
+    attributes.numbers("nodes_missing_value_tracks_true", tree.missing_below.astype(np.int64))
     if classes:
         at, target = np.nonzero(tree.value)
     else:
-        at = np.arange(len(leaves))
+        at = np.flatnonzero(tree.is_leaf)
         target = np.zeros_like(at)
     attributes.numbers("target_treeids", np.full(len(at), number))
-    attributes.numbers("target_nodeids", leaves[at])
+    attributes.numbers("target_nodeids", at)
     attributes.numbers("target_ids", target)
     attributes.doubles("target_weights_as_tensor", tree.value[at, target])
 

@@ -51,7 +51,7 @@ def treelite_model(estimator: Any) -> Any:
 
 def _set_categories(tree: Any, whole: WholeTree) -> None:
     """Give a tree of thresholds its sets: their levels go right where missing values go left."""
-    kind = tree.get_field("node_type")
+    kind = tree.get_field("node_type").copy()  # not a view of what is replaced
     kind[whole.by_set] = _CATEGORICAL
     goes_right = (whole.by_set & whole.missing_left).astype(np.uint8)
     fields = {
