@@ -1,9 +1,8 @@
 // Checksums, the heap, the limits of the node format, and the recoding of levels.
-#include "base/crc32c.hpp"
-
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
+#include "base/crc32c.hpp"
 #include "base/heap.hpp"
 #include "base/level_map.hpp"
 #include "base/level_set.hpp"

@@ -83,7 +83,9 @@ def test_forests_of_other_levels(
     frames[1].loc[frames[1].index[:300], "many"] = None
     cls = RandomForestClassifier if criterion == "classes" else RandomForestRegressor
     forests = [
-        cls(4, trees_per_top=2, bucket_size=700, random_state=seed, max_depth=9, store=store).fit(part, y[part.index])
+        cls(4, trees_per_top=2, bucket_size=700, random_state=seed, max_depth=9, store=store).fit(
+            part, y[part.index]
+        )
         for seed, (part, store) in enumerate(zip(frames, stores, strict=True))
     ]
     forests[0].save(tmp_path / "a.og")
@@ -142,7 +144,9 @@ def test_what_cannot_be_merged_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         merge([first, fitted(1, frame.assign(few=frame["few"].str[1:].astype(int)), y)])
     numbers = frame.assign(few=frame["few"].str[1:].astype(int))
     other = fitted(1, numbers, y, categorical_features=["few", "many"])
-    with pytest.raises(MergeError, match="levels of column 'few' are text in number 1 and numbers in number 2"):
+    with pytest.raises(
+        MergeError, match="levels of column 'few' are text in number 1 and numbers in number 2"
+    ):
         merge([first, other])
     monkeypatch.setattr(joining, "MOST_LEVELS", 100)
     with pytest.raises(MergeError, match="column 'many' has 180 levels in all of them together"):

@@ -75,7 +75,9 @@ def test_the_forest_of_all_trees(name: str, given: dict[str, Any], steps: list[i
 def with_categories() -> pd.DataFrame:
     rng = np.random.default_rng(3)
     few, many = rng.integers(5, size=1200), rng.integers(90, size=1200)
-    return pd.DataFrame(X).rename(columns=str).assign(few=[f"f{k}" for k in few], many=[f"m{k}" for k in many])
+    return (
+        pd.DataFrame(X).rename(columns=str).assign(few=[f"f{k}" for k in few], many=[f"m{k}" for k in many])
+    )
 
 
 @pytest.mark.parametrize("store", ["memory", "disk"])
@@ -120,13 +122,15 @@ def test_auto_trees_per_top_stays() -> None:
 
 
 def test_other_rows_and_merged_forests_only_add_trees() -> None:
-    merged = merge([made(FORESTS[0], 6, **BUCKETS).fit(X, Y), made(FORESTS[0], 6).set_params(random_state=1).fit(X, Y)])
+    merged = merge(
+        [made(FORESTS[0], 6, **BUCKETS).fit(X, Y), made(FORESTS[0], 6).set_params(random_state=1).fit(X, Y)]
+    )
     before = merged.predict_proba(X)
     merged.set_params(warm_start=True, n_estimators=24, random_state=2).fit(X[::2], Y[::2])
     others = made(FORESTS[0], 24, **BUCKETS).set_params(random_state=2).fit(X[::2], Y[::2])
     assert len(merged) == 24 and merged.forest_.trees_of_top.tolist()[:3] == [4, 2, 6]
     rest = 2 * merged.predict_proba(X) - before
-    assert 0.9 < (rest.argmax(axis=1) == others.predict_proba(X).argmax(axis=1)).mean()
+    assert (rest.argmax(axis=1) == others.predict_proba(X).argmax(axis=1)).mean() > 0.9
     np.testing.assert_allclose(rest.sum(axis=1), 1)
 
 

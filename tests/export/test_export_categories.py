@@ -90,5 +90,7 @@ def test_scikit_learn_cannot_hold_sets() -> None:
     frame, y = table()
     forest = oldgrowth.RandomForestClassifier(3, random_state=0).fit(frame, y)
     for convert in (forest.to_sklearn, lambda: forest.estimators_):
-        with pytest.raises(ExportError, match=r"2 categorical features by sets.*to_treelite\(\) or to_onnx\(\)"):
+        with pytest.raises(
+            ExportError, match=r"2 categorical features by sets.*to_treelite\(\) or to_onnx\(\)"
+        ):
             convert()

@@ -126,8 +126,8 @@ class WarmStartError(OldgrowthError):
 
     def __init__(self, why: str) -> None:
         super().__init__(
-            f"No trees can be added to this forest: {why}. With warm_start=False it is fitted anew; forests that "
-            "were fitted apart are joined by oldgrowth.merge."
+            f"No trees can be added to this forest: {why}. With warm_start=False it is fitted anew; forests "
+            "that were fitted apart are joined by oldgrowth.merge."
         )
 
 

@@ -1,4 +1,4 @@
-"""Fitted forests over the same features as one: whether they can be, their classes and levels, their trees."""
+"""Fitted forests over the same features as one: whether they can be, classes and levels, trees."""
 
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ def _check_levels(first: Any, other: Any, i: int) -> None:
         if (levels is None) != (others is None):
             categorical, numeric = (i, 1) if levels is None else (1, i)
             raise MergeError(
-                f"column {_name(first, at)!r} is categorical in number {categorical} and numeric in number {numeric}"
+                f"column {_name(first, at)!r} is categorical in number {categorical} and numeric in number "
+                f"{numeric}"
             )
 
 
@@ -113,22 +114,22 @@ def _all_levels(estimators: Sequence[Any]) -> FeatureLevels | None:
         kinds = [levels.is_text for levels in of_each]
         if True in kinds and False in kinds:
             raise MergeError(
-                f"the levels of column {_name(estimators[0], at)!r} are text in number {kinds.index(True) + 1} and "
-                f"numbers in number {kinds.index(False) + 1}"
+                f"the levels of column {_name(estimators[0], at)!r} are text in number "
+                f"{kinds.index(True) + 1} and numbers in number {kinds.index(False) + 1}"
             )
         values = tuple(dict.fromkeys(value for levels in of_each for value in levels.values))
         union = Levels(values, any(levels.pooled for levels in of_each))
         if union.count > MOST_LEVELS:
             raise MergeError(
-                f"column {_name(estimators[0], at)!r} has {len(values):,} levels in all of them together, and a "
-                f"forest can tell apart {MOST_LEVELS:,}"
+                f"column {_name(estimators[0], at)!r} has {len(values):,} levels in all of them together, "
+                f"and a forest can tell apart {MOST_LEVELS:,}"
             )
         found.append(union)
     return tuple(found)
 
 
 def _codes(own: FeatureLevels, union: FeatureLevels) -> tuple[Codes, ...]:
-    """A forest's code of each level of the union: the pooled one, if there is one, for those it does not know."""
+    """A forest's code of each level of the union: the pooled one, if there is one, for unknown levels."""
     codes = []
     for mine, levels in zip(own, union, strict=True):
         if mine is None or levels is None:

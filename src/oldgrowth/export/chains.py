@@ -1,5 +1,5 @@
-"""Trees for formats that compare with a threshold: a split by a set of levels is a chain of nodes, two for each run of
-consecutive levels in the set."""
+"""Trees for formats that compare with a threshold: a split by a set of levels is a chain of nodes, two for
+each run of consecutive levels in the set."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class ChainedTree:
 
 
 def chained(tree: WholeTree) -> ChainedTree:
-    """A tree with a chain in place of each node that splits by a set. It asks, in ascending order, whether a value is
-    before the first run, in it, before the second run, and so on."""
+    """A tree with a chain in place of each node that splits by a set. It asks, in ascending order, whether a
+    value is before the first run, in it, before the second run, and so on."""
     runs = _Runs.of(tree)
     links = runs.links
     of = np.repeat(np.arange(len(tree)), links)  # the node that each new one stands for
@@ -65,8 +65,8 @@ def chained_sizes(trees: Iterable[WholeTree]) -> Ints:
 
 @dataclass(frozen=True)
 class _Runs:
-    """How many nodes each node becomes, and the thresholds of those that stand for a set: before and at the end of
-    each run of consecutive levels."""
+    """How many nodes each node becomes, and the thresholds of those that stand for a set: before and at the
+    end of each run of consecutive levels."""
 
     links: Ints
     thresholds: npt.NDArray[np.float64]

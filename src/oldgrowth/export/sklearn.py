@@ -73,9 +73,9 @@ def _refuse_categories(forest: Forest) -> None:
     if n:
         raise ExportError(
             "scikit-learn",
-            f"its nodes split {n} categorical feature{'s' * (n > 1)} by sets of levels, and scikit-learn's trees "
-            "have thresholds only. Predict with oldgrowth, convert with to_treelite() or to_onnx(), or fit on "
-            "numbers made of the categories",
+            f"its nodes split {n} categorical feature{'s' * (n > 1)} by sets of levels, and scikit-learn's "
+            "trees have thresholds only. Predict with oldgrowth, convert with to_treelite() or to_onnx(), or "
+            "fit on numbers made of the categories",
         )
 
 

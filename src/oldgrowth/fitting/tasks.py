@@ -79,8 +79,8 @@ class TopTasks:
         trees: GrownTrees,
         first_tree: int = 0,
     ) -> TopTasks:
-        """The tasks on the buckets whose rows are in the store; `first_tree` is the number of the first tree of
-        all."""
+        """The tasks on the buckets whose rows are in the store; `first_tree` is the number of the first tree
+        of all."""
         left = ~trees.grown(top, tree.n_buckets, trees_of_tops[top])
         left &= (store.sizes(top) > 0)[:, None]
         first = first_tree + sum(trees_of_tops[:top])

@@ -47,7 +47,9 @@ class JoinedForests:
     def _small_arrays(self, shared: list[bool]) -> dict[str, npt.NDArray[Any]]:
         """Top trees, and how many buckets and trees each has; `shared` tells which forests go on with the top
         tree of the one before."""
-        tops, sets, buckets, trees = [], [], [], []
+        tops, sets = [], []
+        buckets: list[int] = []
+        trees: list[int] = []
         for one, goes_on in zip(self._forests, shared, strict=True):
             counts = np.diff(one.forest.bucket_start.astype(np.int64)).tolist()
             for top, (nodes, words) in enumerate(one.top_trees()):

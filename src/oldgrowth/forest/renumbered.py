@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ class Renumbered:
         """The nodes and sets of each top tree."""
         forest = self.forest
         ends = forest.top_start.astype(np.int64).tolist()
-        for top, (first, last) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+        for top, (first, last) in enumerate(pairwise(ends)):
             nodes, words = forest.top_nodes[first:last], _NO_WORDS
             if forest.levels:
                 words = forest.top_sets[int(forest.top_set_start[top]) : int(forest.top_set_start[top + 1])]

@@ -40,8 +40,8 @@ class NoMoreTreesWarning(OldgrowthWarning):
 
     def __init__(self, trees: int) -> None:
         super().__init__(
-            f"The forest has {trees:,} trees, as many as n_estimators: with warm_start=True nothing is fitted. "
-            "Raise n_estimators, or set warm_start=False to fit anew."
+            f"The forest has {trees:,} trees, as many as n_estimators: with warm_start=True nothing is "
+            "fitted. Raise n_estimators, or set warm_start=False to fit anew."
         )
 
 

@@ -39,8 +39,8 @@ class Earlier:
         """Its out-of-bag votes, which must be on these rows."""
         if self.votes is None:
             raise WarmStartError(
-                "an out-of-bag score needs the votes of all its trees, which are kept, in this process alone, if "
-                "they were grown with warm_start=True and oob_score=True"
+                "an out-of-bag score needs the votes of all its trees, which are kept, in this process "
+                "alone, if they were grown with warm_start=True and oob_score=True"
             )
         if self.votes.data != data:
             raise WarmStartError("the votes for its out-of-bag score are on other rows, or by another voting")

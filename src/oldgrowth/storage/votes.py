@@ -220,7 +220,8 @@ class OobOnDisk(OutOfBag):
     def _before(self, first: int, last: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
         """Sums and numbers of trees for these rows before the logged votes are added."""
         if self._earlier is None:
-            return np.zeros((last - first, self._outputs), dtype=np.int64), np.zeros(last - first, dtype=np.uint32)
+            n = last - first
+            return np.zeros((n, self._outputs), dtype=np.int64), np.zeros(n, dtype=np.uint32)
         return self._earlier.sums[first:last].copy(), self._earlier.trees[first:last].copy()
 
     def _keep(self, sums: npt.NDArray[np.int64], trees: npt.NDArray[np.uint32]) -> None:
