@@ -27,7 +27,8 @@ def merge(estimators: Sequence[Classifier | Regressor]) -> Any:
     unknown to some of them: a level that a forest does not know goes where missing values go in its nodes.
     The result predicts the mean of what they predict, weighted by their numbers of trees. Its parameters are
     those of the first, with `n_estimators` for all; `feature_importances_` is a mean with the same weights;
-    `fit_report_` adds up the stages. It has no `oob_score_`: what is out of bag for one forest may be a training row of another.
+    `fit_report_` adds up the stages. It has no `oob_score_`: what is out of bag for one forest may be a
+    training row of another.
 
     Parameters
     ----------
