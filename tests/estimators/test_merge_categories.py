@@ -14,6 +14,7 @@ from oldgrowth import RandomForestClassifier, RandomForestRegressor, load, merge
 from oldgrowth.datasets import level_counts
 from oldgrowth.errors import MergeError
 from oldgrowth.estimators import joining
+from oldgrowth.messages.warnings import SameForestWarning
 
 N = 3000
 
@@ -151,3 +152,11 @@ def test_what_cannot_be_merged_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(joining, "MOST_LEVELS", 100)
     with pytest.raises(MergeError, match="column 'many' has 180 levels in all of them together"):
         merge([first, fitted(1, frame.assign(many="n" + frame["many"]), y)])
+
+
+def test_the_same_trees_of_other_levels_are_no_reason_to_warn(recwarn: pytest.WarningsRecorder) -> None:
+    frame, y = table()
+    merge([fitted(0, frame, y), fitted(0, frame.assign(few="other " + frame["few"]), y)])
+    assert not [warning for warning in recwarn if warning.category is SameForestWarning]
+    with pytest.warns(SameForestWarning):
+        merge([fitted(0, frame, y), fitted(0, frame, y)])

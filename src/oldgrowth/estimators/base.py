@@ -206,7 +206,7 @@ class ForestBase(Exportable, SingleTrees, DiskEstimating, BaseEstimator, ABC):
             return X
         check_is_fitted(self, "forest_")
         refuse_other_sources(X)
-        with explained("X", X):
+        with explained("X", X, self._takes_text):
             if self._levels is not None:
                 return self._coded_rows(X)
             X = plain_numbers(X)
@@ -218,6 +218,9 @@ class ForestBase(Exportable, SingleTrees, DiskEstimating, BaseEstimator, ABC):
         x = as_numbers(x, X)
         check_whole_names(X, getattr(self, "_whole_names", None))
         return x
+
+    def _takes_text(self) -> bool:
+        return self._levels is not None
 
     def _coded_rows(self, X: Any) -> npt.NDArray[np.generic]:
         """X with codes in place of the values of categories."""
@@ -297,7 +300,7 @@ class ForestBase(Exportable, SingleTrees, DiskEstimating, BaseEstimator, ABC):
         refuse_other_sources(X)
         self._whole_names, self.recipe_ = whole_names(X), None
         check_target(y, numeric)
-        with explained("X", X):
+        with explained("X", X, self._takes_text):
             narrow = self._learned_rows(X, sample_weight)
             if narrow is None:
                 X = plain_numbers(X)

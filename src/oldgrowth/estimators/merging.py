@@ -99,7 +99,7 @@ def _checked(estimators: Sequence[Any]) -> list[Any]:
                 "set_params(voting=...) on one of them"
             )
         check_features(first, other, i)
-    hashes = {tuple(sorted(e.forest_.checksums().items())) for e in found}
+    hashes = {(*sorted(e.forest_.checksums().items()), *(e._levels or ())) for e in found}
     if len(hashes) < len(found):
         warn(SameForestWarning())
     return found
