@@ -181,7 +181,7 @@ def test_an_interrupted_fit_goes_on(tmp_path):
 def test_errors_do_not_blame_text_that_is_taken() -> None:
     frame = pd.DataFrame({"place": list("abc") * 20, "x": np.arange(60.0)})
     y = np.arange(60) % 2
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="X has 60 rows, but y has 50 values"):
         RandomForestClassifier(2).fit(frame, y[:50])
     forest = RandomForestClassifier(2).fit(frame, y)
     with pytest.raises(DataError, match="same order"):
