@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -65,6 +66,32 @@ inline bool goes_left(const Categories& categories, std::uint32_t feature, Node 
   return in_set != missing_left;
 }
 
+// Calls visit(level) for the levels of a set. Whatever the words contain, nothing outside of them is read.
+template <class Visit>
+void visit_set(const Categories& categories, std::uint32_t set, std::uint32_t levels, const Visit& visit) {
+  const auto known = [&](std::size_t level) {
+    if (level < levels) visit(level);
+  };
+  if (levels <= kInlineLevels) {
+    for (std::uint32_t level = 0; level < levels; ++level)
+      if (((set >> level) & 1) != 0) known(level);
+    return;
+  }
+  const auto words = categories.words;
+  if (std::size_t{set} + 1 >= words.size()) return;
+  const auto rest = words.subspan(std::size_t{set} + 1);
+  const std::uint16_t head = words[set];
+  const std::size_t n = head & (kLevelList - 1);
+  if ((head & kLevelList) != 0) {
+    for (const std::uint16_t level : rest.first(std::min(n, rest.size()))) known(level);
+    return;
+  }
+  const auto bitmap = rest.subspan(1, std::min(n, rest.size() - 1));
+  for (std::size_t w = 0; w < bitmap.size(); ++w)
+    for (std::uint32_t left = bitmap[w]; left != 0; left &= left - 1)
+      known(16 * (rest[0] + w) + static_cast<std::size_t>(std::countr_zero(left)));
+}
+
 // Appends a set of ascending levels to the words, if it does not fit a node; returns the node's 32 bits.
 inline std::uint32_t store_set(std::span<const std::uint32_t> set, std::uint32_t levels,
                                std::vector<std::uint16_t>& words) {
@@ -74,6 +101,10 @@ inline std::uint32_t store_set(std::span<const std::uint32_t> set, std::uint32_t
     return bits;
   }
   const auto at = static_cast<std::uint32_t>(words.size());
+  if (set.empty()) {
+    words.insert(words.end(), {1, 0, 0});
+    return at;
+  }
   const std::uint32_t first = set.front() >> 4, n = (set.back() >> 4) - first + 1;
   if (set.size() < n + 1) {
     words.push_back(static_cast<std::uint16_t>(kLevelList | set.size()));

@@ -9,32 +9,6 @@ namespace {
 constexpr std::size_t kInFlight = 16;
 constexpr int kStepsAtATime = 6;
 
-// Calls visit(level) for the levels of a set.
-template <class Visit>
-void visit_set(const Categories& categories, std::uint32_t set, std::uint32_t levels, const Visit& visit) {
-  const auto known = [&](std::size_t level) {
-    if (level < levels) visit(level);
-  };
-  if (levels <= kInlineLevels) {
-    for (std::uint32_t level = 0; level < levels; ++level)
-      if (((set >> level) & 1) != 0) known(level);
-    return;
-  }
-  const auto words = categories.words;
-  if (std::size_t{set} + 1 >= words.size()) return;
-  const auto rest = words.subspan(std::size_t{set} + 1);
-  const std::uint16_t head = words[set];
-  const std::size_t n = head & (kLevelList - 1);
-  if ((head & kLevelList) != 0) {
-    for (const std::uint16_t level : rest.first(std::min(n, rest.size()))) known(level);
-    return;
-  }
-  const auto bitmap = rest.subspan(1, std::min(n, rest.size() - 1));
-  for (std::size_t w = 0; w < bitmap.size(); ++w)
-    for (std::uint32_t left = bitmap[w]; left != 0; left &= left - 1)
-      known(16 * (rest[0] + w) + static_cast<std::size_t>(std::countr_zero(left)));
-}
-
 // One step without a branch: whether a node has a set is as hard to predict as the direction.
 [[gnu::always_inline]] inline const OpenNode* step(const OpenNode* at, const std::uint32_t* words, const float* row) {
   const std::uint32_t column = at->column;

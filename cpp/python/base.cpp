@@ -1,6 +1,10 @@
-// Checksums, the heap, and the limits of the node format.
+// Checksums, the heap, the limits of the node format, and the recoding of levels.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
 #include "base/crc32c.hpp"
 #include "base/heap.hpp"
+#include "base/level_map.hpp"
 #include "base/level_set.hpp"
 #include "base/node.hpp"
 #include "python/arrays.hpp"
@@ -33,6 +37,22 @@ void bind_base(nb::module_& m) {
   m.def(
       "right_shift", [](std::uint32_t n_features) { return NodeFormat(n_features).right_shift(); }, "n_features"_a,
       "The bit at which the offset of the right child starts in a node.");
+  nb::class_<LevelMap>(m, "LevelMap", "Puts trees into the codes of other levels.")
+      .def(nb::init<std::vector<std::uint32_t>, const std::vector<std::vector<std::uint32_t>>&>(), "levels"_a,
+           "codes"_a)
+      .def(
+          "recoded",
+          [](const LevelMap& self, In1<Node> nodes, In1<std::uint16_t> sets) {
+            std::vector<Node> recoded(nodes.data(), nodes.data() + nodes.shape(0));
+            std::vector<std::uint16_t> words;
+            {
+              nb::gil_scoped_release release;
+              self.recode(recoded, span_of(sets), words);
+            }
+            return nb::make_tuple(to_numpy(std::move(recoded)), to_numpy(std::move(words)));
+          },
+          "nodes"_a, "sets"_a, "The nodes of a tree with sets of the new levels, and these sets.");
+  m.attr("NO_LEVEL") = kNoLevel;
   m.attr("MAX_FEATURES") = kMaxFeatures;
   m.attr("LEAF_BIT") = kLeafBit;
   m.attr("MIXED_BIT") = kMixedBit;

@@ -1,4 +1,5 @@
 // Rows: profiles of their values, codecs, samples, and groups of them.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -36,10 +37,14 @@ void bind_sample(nb::module_& m) {
       "size"_a, "seed"_a, "top"_a, "n"_a, "A uniform sample of n rows, ascending.");
   m.def(
       "candidate_rows",
-      [](std::size_t size, std::uint64_t seed, std::size_t n_tops, std::uint64_t first, std::size_t n,
-         std::uint64_t of) { return drawn_rows([&] { return candidate_rows(size, seed, n_tops, first, n, of); }); },
-      "size"_a, "seed"_a, "n_tops"_a, "first"_a, "n"_a, "of"_a,
-      "Those of n rows from `first` on that may be in the sample of a top tree, if there are `of` rows or more.");
+      [](std::size_t size, std::uint64_t seed, std::pair<std::uint64_t, std::size_t> tops, std::uint64_t first,
+         std::size_t n, std::uint64_t of) {
+        const TopNumbers numbers{tops.first, tops.second};
+        return drawn_rows([&] { return candidate_rows(size, seed, numbers, first, n, of); });
+      },
+      "size"_a, "seed"_a, "tops"_a, "first"_a, "n"_a, "of"_a,
+      "Those of n rows from `first` on that may be in the sample of any of some top trees, given by the number of the "
+      "first and how many they are, if there are `of` rows or more.");
   m.def(
       "draw_from_candidates",
       [](std::size_t size, std::uint64_t seed, std::uint64_t top, std::uint64_t n, In1<std::uint64_t> candidates) {

@@ -82,12 +82,18 @@ inline std::vector<std::uint64_t> candidates_of_top(std::size_t size, std::uint6
   return rows;
 }
 
-// Those of the rows [first, first + n) that may be in the sample of any of the first n_tops top trees, ascending, if
-// there are at least `of` rows.
-inline std::vector<std::uint64_t> candidate_rows(std::size_t size, std::uint64_t seed, std::size_t n_tops,
+// Consecutive numbers of top trees.
+struct TopNumbers {
+  std::uint64_t first;
+  std::size_t n;
+};
+
+// Those of the rows [first, first + n) that may be in the sample of any of these top trees, ascending, if there are at
+// least `of` rows.
+inline std::vector<std::uint64_t> candidate_rows(std::size_t size, std::uint64_t seed, TopNumbers tops,
                                                  std::uint64_t first, std::size_t n, std::uint64_t of) {
-  std::vector<std::uint64_t> keys(n_tops);
-  for (std::size_t top = 0; top < n_tops; ++top) keys[top] = tree_key(seed, Purpose::top_sample, top);
+  std::vector<std::uint64_t> keys(tops.n);
+  for (std::size_t i = 0; i < tops.n; ++i) keys[i] = tree_key(seed, Purpose::top_sample, tops.first + i);
   const std::uint64_t limit = sample_limit(size, of);
   std::vector<std::uint64_t> rows;
   for (std::uint64_t row = first; row < first + n; ++row)

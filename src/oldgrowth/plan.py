@@ -66,10 +66,40 @@ class Plan:
     target_offset: float = 0.0  # the middle of the targets, from which out-of-bag sums are counted
     target_scale: float = 1.0
     levels: tuple[int, ...] = ()  # of each feature, 0 if it is not categorical; empty if none is
+    keep_votes: bool = False  # out-of-bag, for a fit that adds trees
+    earlier: tuple[int, ...] = ()  # of a forest that trees are added to: the trees on each of its top trees
 
     @property
     def classification(self) -> bool:
         return self.n_classes > 0
+
+    @property
+    def first_tree(self) -> int:
+        """The number of the first tree that is grown: those before it are there."""
+        return sum(self.earlier)
+
+    @property
+    def new_trees(self) -> int:
+        return self.n_estimators - self.first_tree
+
+    @property
+    def first_top(self) -> int:
+        """The number of the first top tree: the last one of the earlier forest if it lacks trees."""
+        return len(self.earlier) - (self._trees_lacking > 0)
+
+    def continues(self, n_rows: int) -> bool:
+        """Whether the first trees stand on the last top tree of the earlier forest."""
+        one_bucket = not self.subsets and not self.needs_top_trees(n_rows)
+        return bool(self.earlier) and (one_bucket or self._trees_lacking > 0)
+
+    @property
+    def _trees_lacking(self) -> int:
+        """Trees that the last top tree of the earlier forest lacks."""
+        if self.subsets or not self.earlier:
+            return 0
+        *whole, last = self.earlier
+        regular = all(trees == self.trees_per_top for trees in whole)
+        return max(0, self.trees_per_top - last) if regular else 0
 
     @property
     def limits_growth(self) -> bool:
@@ -122,13 +152,14 @@ class Plan:
         return 0 if self.subsets else n_rows
 
     def trees_of_tops(self, n_rows: int) -> list[int]:
-        """How many bottom trees stand on each top tree."""
+        """How many bottom trees are grown on each top tree, from number `first_top` on."""
         if self.subsets:
-            return [1] * self.n_estimators
+            return [1] * self.new_trees
         if not self.needs_top_trees(n_rows):
-            return [self.n_estimators]
-        whole, rest = divmod(self.n_estimators, self.trees_per_top)
-        return [self.trees_per_top] * whole + [rest] * (rest > 0)
+            return [self.new_trees]
+        first = min(self._trees_lacking, self.new_trees)
+        whole, rest = divmod(self.new_trees - first, self.trees_per_top)
+        return [first] * (first > 0) + [self.trees_per_top] * whole + [rest] * (rest > 0)
 
     def row_layout(self, n_rows: int, record_bytes: int, weighted: bool) -> _core.RowLayout:
         """How each of n_rows rows lies on disk."""

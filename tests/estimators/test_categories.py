@@ -18,7 +18,13 @@ from oldgrowth import (
     SubsetForestClassifier,
     open_dataset,
 )
-from oldgrowth.errors import ChangedSourceError, CheckpointError, LevelKindError
+from oldgrowth.errors import (
+    ChangedSourceError,
+    CheckpointError,
+    DataError,
+    LevelKindError,
+    NotNumbersError,
+)
 
 N = 1500
 CITIES = ["rome", "oslo", "bonn", "riga", "bern", "kyiv", "lima"]
@@ -170,3 +176,20 @@ def test_an_interrupted_fit_goes_on(tmp_path):
         resumed = RandomForestClassifier(**SIZES, checkpoint_dir=folder).fit(data)
         assert digest(resumed) == digest(fitted()) and resumed.levels_ == fitted().levels_
         RandomForestClassifier(**SIZES, checkpoint_dir=folder).fit(other)  # nothing is left of the first
+
+
+def test_errors_do_not_blame_text_that_is_taken() -> None:
+    frame = pd.DataFrame({"place": list("abc") * 20, "x": np.arange(60.0)})
+    y = np.arange(60) % 2
+    with pytest.raises(ValueError, match="X has 60 rows, but y has 50 values"):
+        RandomForestClassifier(2).fit(frame, y[:50])
+    forest = RandomForestClassifier(2).fit(frame, y)
+    with pytest.raises(DataError, match="same order"):
+        forest.predict(frame[["x", "place"]])
+    mixed = frame.assign(place=[1 if i % 2 else "a" for i in range(60)])
+    with pytest.raises(
+        NotNumbersError, match=r"numbers, bools or text.*'place'.*Make all values of a column text"
+    ):
+        RandomForestClassifier(2).fit(mixed, y)
+    with pytest.raises(NotNumbersError, match=r"numbers, bools or text.*'x'.*Convert them, or drop them"):
+        RandomForestClassifier(2).fit(frame.assign(x=[[1]] * 60), y)

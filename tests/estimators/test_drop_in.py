@@ -49,7 +49,6 @@ REFUSED = [
     ("ccp_alpha", 0.01, "min_impurity_decrease"),
     ("ccp_alpha", False, "0.0"),
     ("monotonic_cst", [1, 0, 0, 0], "HistGradientBoosting"),
-    ("warm_start", True, "merge"),
 ]
 
 

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.slow
     "command",
     [
         "kill_resume.py --kills 4 --writes 4 --no-boundaries --cases labels_in_a_file many_top_trees",
+        "kill_resume.py --kills 4 --writes 4 --no-boundaries --cases text_columns",
         "power_cut.py --cuts 5 --cases labels_in_arrays_in_rounds weighted_labels_in_csv",
         "damage.py --forgeries 4 --cases weighted_labels_in_csv --files top-00000.npz",
     ],

@@ -80,7 +80,7 @@ def test_sampled_rows_are_among_those_that_may_be(size: int, n: int, known: bool
     tops = 5
     edges = np.linspace(0, n, 8).astype(int).tolist()
     told = np.concatenate(
-        [_core.candidate_rows(size, 3, tops, a, b - a, n if known else b) for a, b in pairwise(edges)]
+        [_core.candidate_rows(size, 3, (0, tops), a, b - a, n if known else b) for a, b in pairwise(edges)]
     )
     samples = [_core.draw_sample(size, 3, top, n) for top in range(tops)]
     assert np.all(np.diff(told.astype(np.int64)) > 0)

@@ -29,7 +29,7 @@ def chunk_of(first: int, n: int = 600) -> Chunk:
 
 def test_samples_are_drawn_from_rows_beyond_32_bits() -> None:
     n, tops = 50_000, 3
-    candidates = _core.candidate_rows(400, 1, tops, FIRST, n, n)
+    candidates = _core.candidate_rows(400, 1, (0, tops), FIRST, n, n)
     assert candidates.dtype == np.uint64
     assert candidates.min() >= FIRST and candidates.max() < FIRST + n
     samples = [_core.draw_from_candidates(400, 1, top, n, candidates) for top in range(tops)]
@@ -42,7 +42,7 @@ def test_samples_are_drawn_from_rows_beyond_32_bits() -> None:
 
 @pytest.mark.parametrize(("size", "n"), [(1, 1), (1, 9), (5, 4), (30, 1000), (999, 1000), (5000, 100_000)])
 def test_a_sample_of_the_candidates_is_that_of_all_rows(size: int, n: int) -> None:
-    candidates = _core.candidate_rows(size, 3, 2, 0, n, n)
+    candidates = _core.candidate_rows(size, 3, (0, 2), 0, n, n)
     for top in range(2):
         found = _core.draw_from_candidates(size, 3, top, n, candidates)
         np.testing.assert_array_equal(found, _core.draw_sample(size, 3, top, n))

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..storage.grown_trees import BottomTree, GrownTrees, TreeSizes
-from ..storage.votes import OobRows, OutOfBag, Votes
+from ..storage.votes import AllVotes, OobRows, OutOfBag, Votes
 from .values import BucketRange, GrownBucket
 
 _Place = tuple[int, int]  # bucket, and number of the first tree
@@ -21,7 +21,13 @@ class ReturnedVotes(OutOfBag):
     def add(self, top: int, bucket: int, trees: range, n_rows: int, votes: Iterable[Votes]) -> None:
         self.votes[bucket, trees.start] = n_rows, tuple(votes)
 
-    def means(self) -> Iterator[OobRows]:
+    def begin_with(self, earlier: AllVotes) -> None:
+        raise NotImplementedError
+
+    def kept(self, data: tuple[int, bool]) -> AllVotes:
+        raise NotImplementedError
+
+    def means(self, keep: bool = False) -> Iterator[OobRows]:
         raise NotImplementedError
 
 

@@ -99,6 +99,9 @@ class OnCluster(ForestBase):
         if "subset_size" in self._parameters and self.oob_score:
             wanted = "False on a cluster, where no worker has the rows outside of all subsets"
             raise ParameterError("oob_score", self.oob_score, wanted)
+        if self.warm_start:
+            way = "fit the further trees with another random_state and add them by oldgrowth.merge"
+            raise ParameterError("warm_start", self.warm_start, f"False on a cluster: {way}")
         if (store := getattr(self, "store", "auto")) not in ("auto", "disk"):
             raise ParameterError("store", store, "'auto' or 'disk' on a cluster")
         if self.model_path is not None:
@@ -112,7 +115,7 @@ class OnCluster(ForestBase):
         """Labels or values; lazy for a dask DataFrame or Array, with its partitions or chunks."""
         return predicted(self, "predict", X) if is_lazy(X) else super().predict(X)  # type: ignore[misc]
 
-    def _fit_rows(self, rows: TrainingRows, callback: Callback | None) -> Fitted:
+    def _fit_rows(self, rows: TrainingRows, callback: Callback | None, before: Any = None) -> Fitted:
         assert isinstance(rows, StreamedRows)
         given = {name: value for name, value in self.get_params().items() if name not in _ON_CLUSTER}
         params = checked(self._parameters, given)

@@ -113,6 +113,7 @@ from .models import (
     UnreadableModelFileError,
     UnsavableError,
     UnwritableFileError,
+    WarmStartError,
 )
 from .rasters import (
     BandError,
@@ -259,6 +260,7 @@ __all__ = [
     "UnsharedRowsError",
     "UnusableWorkerError",
     "UnwritableFileError",
+    "WarmStartError",
     "WeightError",
     "WorkerDiskError",
     "WorkerMemoryError",

@@ -137,10 +137,15 @@ class NotNumbersError(DataError, TypeError):
         complex_numbers = any("complex" in what for what in columns.values())
         begin = "Complex data not supported. " if complex_numbers else ""
         why = f" ({reason})" if "argument must be" in reason else ""
+        kinds, way = "numbers or bools", "Encode text as numbers, and drop other columns."
+        if not any(what.startswith("text") for what in columns.values()):
+            kinds, way = "numbers, bools or text", "Convert them, or drop them."
+            if any("numbers and text" in what for what in columns.values()):
+                way = "Make all values of a column text, or all of them numbers; drop other columns."
         super().__init__(
-            f"{begin}X must contain only numbers or bools, but {'columns' if len(names) > 1 else 'column'} "
-            f"{', '.join(names[:20])}{more} {'do' if len(names) > 1 else 'does'} not{why}. Encode text as "
-            f"numbers, and drop other columns.{way_with_times(columns, library)}"
+            f"{begin}X must contain only {kinds}, but {'columns' if len(names) > 1 else 'column'} "
+            f"{', '.join(names[:20])}{more} {'do' if len(names) > 1 else 'does'} not{why}. {way}"
+            f"{way_with_times(columns, library)}"
         )
 
 

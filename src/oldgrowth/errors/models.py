@@ -121,11 +121,22 @@ class SharedModelError(ModelFileError):
         )
 
 
+class WarmStartError(OldgrowthError):
+    """Trees cannot be added to a fitted forest."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"No trees can be added to this forest: {why}. With warm_start=False it is fitted anew; forests "
+            "that were fitted apart are joined by oldgrowth.merge."
+        )
+
+
 class MergeError(OldgrowthError):
-    """Forests cannot become one."""
+    """Forests cannot become one; `why` says what stands against it."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"The forests cannot be merged: {why}.")
+        self.why = why
 
 
 class NotKeptError(OldgrowthError, AttributeError):

@@ -34,12 +34,15 @@ from ..forest.batch_predict import (
 from ..forest.forest import Forest
 from ..forest.predict import ROWS_WORTH_A_THREAD, apply, predict_means
 from ..forest.scoring import ScoredBatch, scoring_needs, with_targets
+from ..messages.log import warn
+from ..messages.warnings import NoMoreTreesWarning
 from ..planning.planner import Planner, check_jobs, jobs_of
 from ..reporting.progress import Callback, Observers
 from ..reporting.report import FitReport
 from ..rows.array_rows import ArrayRows
 from ..rows.streamed_rows import StreamedRows
 from ..rows.training_rows import TrainingRows
+from ..storage.votes import AllVotes
 from ..system.limits import limits_of, nearest_existing
 from ..system.memory import check_memory_limit, memory_limit_of
 from ..system.resource_limits import check_address_space, clear_about_limits
@@ -71,6 +74,7 @@ from .parameter_checks import FROM_DTYPE, categorical
 from .parameter_names import refuse_unknown
 from .parameters import Parameter, checked, that_change_the_model
 from .single_trees import SingleTrees
+from .warm_start import add_trees, check_columns, earlier_of, fitted_before
 
 Weights: TypeAlias = npt.NDArray[np.float64] | None
 
@@ -89,6 +93,7 @@ class ForestBase(Exportable, SingleTrees, DiskEstimating, BaseEstimator, ABC):
     fit_report_: FitReport
     recipe_: dict[str, Any] | None
     _levels: FeatureLevels | None = None
+    _votes: AllVotes | None = None  # of a forest that trees may be added to
     oob_score_: float
     n_features_in_: int
 
@@ -103,7 +108,6 @@ class ForestBase(Exportable, SingleTrees, DiskEstimating, BaseEstimator, ABC):
         tags.input_tags.allow_nan = True
         return tags
 
-    @whole_or_not_at_all
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, callback: Callback | None = None
     ) -> Self:
@@ -127,21 +131,33 @@ class ForestBase(Exportable, SingleTrees, DiskEstimating, BaseEstimator, ABC):
         -------
         self
         """
+        before = fitted_before(self)
+        if before is not None and before.forest_.n_trees == self.n_estimators:
+            warn(NoMoreTreesWarning(self.n_estimators))
+            return self
+        self._fit(X, y, sample_weight, callback, before)
+        return self
+
+    @whole_or_not_at_all
+    def _fit(self, X: Any, y: Any, sample_weight: Any, callback: Callback | None, before: Any) -> None:
+        """Fit all trees, or those that `before` lacks."""
         if isinstance(X, Dataset):
             streamed = self._streamed(X, y, sample_weight)
-            self._fit_rows(streamed, callback)
+            fitted = self._fit_rows(streamed, callback, before)
             self._levels = streamed.feature_levels
             self._set_classes(streamed.classes)
-            return self
-        x, y, weights = self._check_training_data(X, y, sample_weight)
-        rows = self._array_rows(x, y, weights)
-        rows.use_levels(self._levels)
-        rows.checked = self.checkpoint_dir is not None  # a resumed fit may be given other arrays
-        fitted = self._fit_rows(rows, callback)
-        self._set_classes(rows.classes)
-        if fitted.oob is not None:
-            self._set_oob(_oob_means(fitted, rows, len(y)))
-        return self
+        else:
+            x, y, weights = self._check_training_data(X, y, sample_weight)
+            rows = self._array_rows(x, y, weights)
+            rows.use_levels(self._levels)
+            # A resumed fit, or one that adds trees, may be given other arrays.
+            rows.checked = self.checkpoint_dir is not None or (self.warm_start and bool(self.oob_score))
+            fitted = self._fit_rows(rows, callback, before)
+            self._set_classes(rows.classes)
+            if fitted.oob is not None:
+                self._set_oob(_oob_means(fitted, rows, len(y)))
+        if before is not None:
+            add_trees(before, self, fitted.continued)
 
     @abstractmethod
     def _array_rows(self, x: npt.NDArray[Any], y: npt.NDArray[Any], weights: Weights) -> ArrayRows:
@@ -190,7 +206,7 @@ class ForestBase(Exportable, SingleTrees, DiskEstimating, BaseEstimator, ABC):
             return X
         check_is_fitted(self, "forest_")
         refuse_other_sources(X)
-        with explained("X", X):
+        with explained("X", X, self._takes_text):
             if self._levels is not None:
                 return self._coded_rows(X)
             X = plain_numbers(X)
@@ -202,6 +218,9 @@ class ForestBase(Exportable, SingleTrees, DiskEstimating, BaseEstimator, ABC):
         x = as_numbers(x, X)
         check_whole_names(X, getattr(self, "_whole_names", None))
         return x
+
+    def _takes_text(self) -> bool:
+        return self._levels is not None
 
     def _coded_rows(self, X: Any) -> npt.NDArray[np.generic]:
         """X with codes in place of the values of categories."""
@@ -281,7 +300,7 @@ class ForestBase(Exportable, SingleTrees, DiskEstimating, BaseEstimator, ABC):
         refuse_other_sources(X)
         self._whole_names, self.recipe_ = whole_names(X), None
         check_target(y, numeric)
-        with explained("X", X):
+        with explained("X", X, self._takes_text):
             narrow = self._learned_rows(X, sample_weight)
             if narrow is None:
                 X = plain_numbers(X)
@@ -329,22 +348,33 @@ class ForestBase(Exportable, SingleTrees, DiskEstimating, BaseEstimator, ABC):
         categorical = categorical_places(self.categorical_features, dataset)
         return StreamedRows(dataset, self._classification, categorical)
 
-    def _fit_rows(self, rows: TrainingRows, callback: Callback | None) -> Fitted:
+    def _fit_rows(self, rows: TrainingRows, callback: Callback | None, before: Any = None) -> Fitted:
         given = self.get_params()
         params = checked(self._parameters, given)
         check_address_space()
-        planner = Planner(params, self._random_thresholds, self._classification, that_change_the_model(given))
+        earlier = None
+        if before is not None:
+            check_columns(before, self, rows.categorical)
+            earlier = earlier_of(before)
+        identity = that_change_the_model(given)
+        planner = Planner(params, self._random_thresholds, self._classification, identity, earlier)
         scorer = OobScorer(lambda: rows.classes, self.oob_score, keep=rows.random_access)
         observers = Observers(params["verbose"], callback)
         limits = limits_of(params)
         rows.read_within(limits.memory - limits.resident)
         return self._kept(fit_forest(rows, planner, limits, observers, scorer, self._keep_checkpoint))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the votes of all rows, which may be in a file."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_votes"}
+
     def _kept(self, fitted: Fitted) -> Fitted:
         """Keep the forest, its report, its importances and its out-of-bag score."""
         self.forest_ = fitted.forest
         self.fit_report_ = fitted.report
         self._importances = fitted.importances
+        self._votes = fitted.votes
         if fitted.oob is not None:
             self.oob_score_ = fitted.oob.score
         return fitted

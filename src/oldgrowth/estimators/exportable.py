@@ -58,7 +58,8 @@ class Exportable:
         NaN: `feature_importances_` of the result (use those of this forest), impurities, contributions by
         treeinterpreter, `partial_dependence(method="recursion")` (use "brute"), and shap without a background
         set. `shap.TreeExplainer(model, data=background)` is correct: it counts the rows of the background,
-        which should be float32.
+        which should be float32. Refused for a forest with categorical features: scikit-learn's trees have
+        thresholds only.
 
         Returns
         -------
@@ -82,7 +83,8 @@ class Exportable:
     def to_treelite(self) -> Any:
         """Convert the forest to a `treelite.Model`; needs treelite (`pip install treelite`).
 
-        The model predicts values, or probabilities in the order of `classes_`, which it does not store. Rows
+        The model predicts values, or probabilities in the order of `classes_`, which it does not store. A
+        category is given by its place in `levels_`, and by -1 or NaN if it is missing or unknown. Rows
         should be float32: treelite does not round others, so that a value close to a threshold may go the
         other way. Refused for a single class, for more than 2**31 - 1 nodes in a tree, and beyond
         `memory_limit`.
@@ -97,7 +99,8 @@ class Exportable:
     def to_onnx(self, path: str | PathLike[str] | None = None) -> Any:
         """Convert the forest to an ONNX model; needs onnx (`pip install onnx`).
 
-        The input `X` is float32, with NaN for missing values. A classifier has the outputs `label` and
+        The input `X` is float32, with NaN for missing values; a category is given by its place in `levels_`,
+        and by -1 or NaN if it is missing or unknown. A classifier has the outputs `label` and
         `probabilities`, a regressor `prediction`, in float32: if two classes are equal in float32, the label
         may be the other one. Refused if the model would be larger than 2 GB, the limit of an ONNX file.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from typing import Any
@@ -50,14 +50,17 @@ def refuse_other_sources(X: Any) -> None:
 
 
 @contextmanager
-def explained(name: str, X: Any = None) -> Iterator[None]:
-    """Checks an argument inside the block: an error names all columns that do not hold numbers."""
+def explained(name: str, X: Any = None, takes_text: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    """Checks an argument inside the block: an error names all columns that do not hold numbers, nor text if
+    that is taken."""
     try:
         yield
     except (OldgrowthError, NotFittedError):
         raise
     except Exception as error:
         bad = bad_columns(X)
+        if takes_text():
+            bad = {column: what for column, what in bad.items() if not _is_text(what)}
         if bad:
             raise NotNumbersError(bad, str(error), library_of(X)) from error
         if not isinstance(error, ValueError | TypeError):
@@ -261,7 +264,11 @@ def bad_columns(X: Any) -> dict[Any, str]:
         what = _what_else(column)
         if what:
             found[name] = what
-    return {name: what for name, what in found.items() if not what.startswith(f"{_TEXT}:")} or found
+    return {name: what for name, what in found.items() if not _is_text(what)} or found
+
+
+def _is_text(what: str) -> bool:
+    return what.startswith(f"{_TEXT}:")
 
 
 def _columns(X: Any) -> Iterator[tuple[Any, Any]]:

@@ -161,8 +161,8 @@ PARAMETERS = (
     Parameter("verbose", "int", 0, "1 shows progress.", level, changes_model=False),
     Parameter(
         "warm_start", "bool", False,
-        "Only False is accepted: fit the further trees with another random_state and add them by oldgrowth.merge.",
-        only_default(False, "fit the further trees with another random_state and add them by oldgrowth.merge"),
+        "True keeps the trees of the last fit and grows those that n_estimators asks for in addition: on the same data, "
+        "the forest is the one that is fitted with all trees at once, if trees_per_top is the same.", flag,
         changes_model=False, option=False,
     ),
     Parameter(

@@ -21,7 +21,7 @@ from ..forest.forest import Forest
 from ..forest.whole_trees import WholeTree, trees_of, whole_sizes
 from ..messages.text import human_bytes
 from ..system.atomic_file import new_file
-from .categories import refuse_categories
+from .chains import ChainedTree, chained, chained_sizes
 
 MOST_BYTES = 2**31 - 1  # of a protobuf message
 # Supported by the runtimes in use; 3 is the first version of ai.onnx.ml with float64 trees.
@@ -37,9 +37,8 @@ def onnx_model(estimator: Any, path: str | PathLike[str] | None) -> Any:
     except ImportError as error:
         raise MissingExtraError("onnx>=1.17", "to_onnx") from error
     forest: Forest = estimator.forest_
-    refuse_categories(forest, "ONNX", "its operator for trees compares with thresholds")
     labels = _labels(estimator.classes_) if forest.n_classes else None
-    _check_size(forest, 0 if labels is None else sum(len(str(label)) + 8 for label in labels))
+    _check_size(estimator, 0 if labels is None else sum(len(str(label)) + 8 for label in labels))
     graph = _graph(onnx, _tree_node(onnx, forest, trees_of(estimator)), forest, labels)
     model = onnx.helper.make_model(
         graph,
@@ -62,14 +61,18 @@ def _labels(classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return labels.astype(object) if labels.dtype.kind in "SU" else labels
 
 
-def _check_size(forest: Forest, label_bytes: int) -> None:
+def _check_size(estimator: Any, label_bytes: int) -> None:
     """Refuse a model that is too large, before building it: a number has a tag, and seven bits per byte."""
+    forest: Forest = estimator.forest_
 
     def number(largest: int) -> int:
         return 1 + max(1, -(-largest.bit_length() // 7))
 
     sizes = whole_sizes(forest)
-    n_nodes, n_leaves = int(sizes.sum()), (int(sizes.sum()) + len(sizes)) // 2
+    n_leaves = (int(sizes.sum()) + len(sizes)) // 2
+    if forest.levels:
+        sizes = chained_sizes(trees_of(estimator))
+    n_nodes = int(sizes.sum())
     place, tree = number(int(sizes.max())), number(len(sizes))
     n_weights = n_leaves + (int(np.count_nonzero(forest.table)) if forest.n_classes else 0)
     needed = (n_nodes - n_leaves) * (3 * place + number(forest.n_features) + 2 + len("BRANCH_LEQ"))
@@ -116,7 +119,7 @@ class _Attributes:
 def _tree_node(onnx: Any, forest: Forest, trees: Iterator[WholeTree]) -> Any:
     attributes = _Attributes(onnx)
     for number, tree in enumerate(trees):
-        _add_tree(attributes, number, tree, forest.n_classes > 0)
+        _add_tree(attributes, number, chained(tree), forest.n_classes > 0)
     node = onnx.helper.make_node(
         "TreeEnsembleRegressor",
         ["doubles"],
@@ -129,7 +132,7 @@ def _tree_node(onnx: Any, forest: Forest, trees: Iterator[WholeTree]) -> Any:
     return node
 
 
-def _add_tree(attributes: _Attributes, number: int, tree: WholeTree, classes: bool) -> None:
+def _add_tree(attributes: _Attributes, number: int, tree: ChainedTree, classes: bool) -> None:
     if not classes and np.abs(tree.value).max() > np.finfo(np.float32).max:
         raise ExportError("ONNX", "a value is too large for float32, which ONNX returns. Scale the targets")
     n = len(tree)
@@ -137,10 +140,10 @@ def _add_tree(attributes: _Attributes, number: int, tree: WholeTree, classes: bo
     attributes.numbers("nodes_nodeids", np.arange(n))
     attributes.numbers("nodes_featureids", tree.feature)
     attributes.words("nodes_modes", np.where(tree.is_leaf, b"LEAF", b"BRANCH_LEQ").tolist())
-    attributes.doubles("nodes_values_as_tensor", tree.threshold.astype(np.float64))
-    attributes.numbers("nodes_truenodeids", np.where(tree.is_leaf, 0, tree.left))
-    attributes.numbers("nodes_falsenodeids", np.where(tree.is_leaf, 0, tree.right))
-    attributes.numbers("nodes_missing_value_tracks_true", tree.missing_left.astype(np.int64))
+    attributes.doubles("nodes_values_as_tensor", tree.threshold)
+    attributes.numbers("nodes_truenodeids", tree.below)
+    attributes.numbers("nodes_falsenodeids", tree.above)
+    attributes.numbers("nodes_missing_value_tracks_true", tree.missing_below.astype(np.int64))
     if classes:
         at, target = np.nonzero(tree.value)
     else:

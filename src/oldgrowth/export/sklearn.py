@@ -18,7 +18,6 @@ from ..forest.forest import Forest
 from ..forest.whole_trees import WholeTree, tree_of, trees_of, whole_sizes
 from ..messages.text import counted, human_bytes
 from ..system.memory import memory_limit_of, resident_memory
-from .categories import refuse_categories
 
 # Parameters that are not copied: threads would add up the trees in any order, so that the last bit of a
 # prediction varies; there are no out-of-bag predictions; a warm start would add other trees.
@@ -33,6 +32,12 @@ _AT_WORK, _COPIES = 200, 2
 
 def sklearn_forest(estimator: Any) -> Any:
     """A fitted scikit-learn forest with the same trees; see `to_sklearn` of the estimators."""
+    _refuse_categories(estimator.forest_)
+    return with_thresholds(estimator)
+
+
+def with_thresholds(estimator: Any) -> Any:
+    """The same of any forest; where its nodes split by sets of levels, thresholds are zero."""
     _check_memory(estimator.forest_, estimator.memory_limit)
     model = _without_trees(estimator)
     model.estimators_ = [_tree_estimator(model, tree) for tree in trees_of(estimator)]
@@ -43,6 +48,7 @@ class SingleTrees(Sequence[Any]):
     """The trees of a fitted forest as estimators of scikit-learn, each made when it is asked for."""
 
     def __init__(self, estimator: Any) -> None:
+        _refuse_categories(estimator.forest_)
         self._estimator = estimator
         self._model = _without_trees(estimator)
 
@@ -62,9 +68,19 @@ class SingleTrees(Sequence[Any]):
         return _tree_estimator(self._model, tree_of(self._estimator, number))
 
 
+def _refuse_categories(forest: Forest) -> None:
+    n = sum(levels > 0 for levels in forest.levels)
+    if n:
+        raise ExportError(
+            "scikit-learn",
+            f"its nodes split {n} categorical feature{'s' * (n > 1)} by sets of levels, and scikit-learn's "
+            "trees have thresholds only. Predict with oldgrowth, convert with to_treelite() or to_onnx(), or "
+            "fit on numbers made of the categories",
+        )
+
+
 def _without_trees(estimator: Any) -> Any:
     """A forest of scikit-learn with the same features and classes, but no trees yet."""
-    refuse_categories(estimator.forest_, "scikit-learn", "its trees have thresholds only")
     model = _unfitted(estimator)
     model.n_features_in_ = estimator.n_features_in_
     if hasattr(estimator, "feature_names_in_"):

@@ -12,6 +12,7 @@ from ..reporting.report import Recorder
 from ..storage.checkpoint import Checkpoint
 from ..storage.fit_workspace import FitWorkspace
 from ..storage.sampled import Sampled
+from ..storage.votes import AllVotes
 from .engine import Engine
 
 
@@ -36,9 +37,15 @@ class Prepared:
     plan: Plan
     execution: ExecutionPlan
     model: MemoryModel
+    earlier_votes: AllVotes | None = None  # out-of-bag, of the trees of an earlier fit
     class_weights: list[list[float]] | None = (
         None  # in each tree, where they are known before trees are grown
     )
+
+    @property
+    def voted_on(self) -> tuple[int, bool]:
+        """What out-of-bag votes must have in common to be added up."""
+        return self.sampled.checksum, self.plan.hard_votes
 
     @property
     def n_rows(self) -> int:

@@ -84,7 +84,10 @@ def grow(
     rows = sum(int(store.sizes(i).sum()) * prepared.trees_of_tops[i] for i in tops)
     with context.recorder.stage("grow", grown_rows + rows) as progress:
         progress.skip(grown_rows)
-        of_tops = [TopTasks.of(store, i, top, prepared.trees_of_tops, sinks.trees) for i, top in tops.items()]
+        of_tops = [
+            TopTasks.of(store, i, top, prepared.trees_of_tops, sinks.trees, prepared.plan.first_tree)
+            for i, top in tops.items()
+        ]
         progress.skip(sum(top.rows_done for top in of_tops))
         growing = _Growing.on(store, of_tops, context, prepared, sinks)
         with growing.freed_memory(of_tops):

@@ -48,9 +48,9 @@ class Learned:
         if chunk.rows:
             self.summary.add(chunk.targets, chunk.weights)
         if self.candidates is not None:
-            drawn_from = chunk.end if of is None else of
+            drawn_from, tops = chunk.end if of is None else of, (plan.first_top, n_tops)
             chosen = _core.candidate_rows(
-                plan.top_sample, plan.seed, n_tops, chunk.first_row, chunk.rows, drawn_from
+                plan.top_sample, plan.seed, tops, chunk.first_row, chunk.rows, drawn_from
             )
             self.candidates.add(chunk, chosen)
         for task in work:

@@ -36,7 +36,7 @@ from ..rows.training_rows import TrainingRows
 from ..storage.fit_workspace import FitWorkspace
 from ..storage.grown_trees import GrownTrees, TreesInMemory, TreesOnDisk
 from ..storage.sampled import Sampled
-from ..storage.votes import OobOnDisk, OobRows, OutOfBag
+from ..storage.votes import AllVotes, OobOnDisk, OobRows, OutOfBag
 from ..system.limits import Limits
 from ..system.memory import keep_freed_memory
 from ..system.signals import ended_by_signals
@@ -59,6 +59,8 @@ class Fitted:
     report: FitReport
     importances: npt.NDArray[np.float64]
     oob: Any  # what the caller made of the out-of-bag predictions
+    votes: AllVotes | None = None  # if they are kept for a fit that adds trees
+    continued: bool = False  # whether the first trees go on with the last top tree of the earlier forest
 
 
 def fit_forest(
@@ -80,8 +82,11 @@ def fit_forest(
         grown = _bottom_trees(context, prepared, tops)
         made = _assemble(context, prepared, grown)
         oob = use_oob(_out_of_bag(context, prepared, grown, made.forest)) if prepared.plan.oob else None
+        votes = grown.sinks.votes
+        kept = votes.kept(prepared.voted_on) if votes is not None and prepared.plan.keep_votes else None
         report = completed(context.recorder.report, prepared, grown.bucket_sizes, made)
-    return Fitted(made.forest, report, made.importances, oob)
+    continued = prepared.plan.continues(prepared.n_rows)
+    return Fitted(made.forest, report, made.importances, oob, kept, continued)
 
 
 @dataclass(frozen=True)
@@ -185,7 +190,11 @@ def _prepare(context: FitContext, planner: Planner, sampled: Sampled, limits: Li
         warn(SpillsToMemoryWarning(limits.directory))
     if (disk := expected_disk(expected)).needed:
         recorder.say(f"needs about {disk}")
-    return Prepared(sampled, replace(plan, chunk_size=execution.chunk_rows), execution, model)
+    plan = replace(plan, chunk_size=execution.chunk_rows)
+    prepared = Prepared(sampled, plan, execution, model)
+    if planner.earlier is None or not plan.oob:
+        return prepared
+    return replace(prepared, earlier_votes=planner.earlier.votes_on(prepared.voted_on))
 
 
 def _top_trees(context: FitContext, prepared: Prepared) -> tuple[Prepared, list[TopTree]]:
@@ -219,6 +228,8 @@ class _Grown:
 def _bottom_trees(context: FitContext, prepared: Prepared, tops: list[TopTree]) -> _Grown:
     strategy = strategy_of(prepared.plan)
     votes = strategy.new_votes(context, prepared) if prepared.plan.oob else None
+    if votes is not None and prepared.earlier_votes is not None:
+        votes.begin_with(prepared.earlier_votes)
     sinks = Sinks(_new_trees(context, prepared, votes), votes)
     split, sizes = list(tops), []
     for done in strategy.rounds(context, prepared, tops, sinks.trees):
@@ -275,7 +286,7 @@ def completed(
     report.rows, report.features = summary.n_rows, summary.n_features
     report.record_bytes = summary.record_bytes
     report.top_trees = len(sizes) if plan.needs_top_trees(summary.n_rows) else 0
-    report.trees, report.nodes, report.depth = plan.n_estimators, made.forest.n_nodes, made.depth
+    report.trees, report.nodes, report.depth = plan.new_trees, made.forest.n_nodes, made.depth
     report.bucket_size, report.top_sample = plan.bucket_size, plan.top_sample
     report.store, report.store_reason = execution.store, execution.why
     report.rounds = -(-len(sizes) // execution.tops_per_round)

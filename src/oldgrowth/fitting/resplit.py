@@ -72,12 +72,12 @@ class StoreSplitter:
 def split_large_buckets(splitter: Splitter, top: int, tree: TopTree, plan: Plan) -> tuple[TopTree, int]:
     """Split the large buckets of a top tree, as far as their rows differ. Returns the tree and the number of
     buckets that were split."""
-    n_split = 0
+    n_split, number = 0, plan.first_top + top
     candidates = list(range(tree.n_buckets))
     for step in range(1, 256):
         sizes = splitter.sizes(top)
         large = [
-            Large(b, int(sizes[b]), int(tree.bucket_depths[b]), step << 56 | (b + 1) << 24 | top)
+            Large(b, int(sizes[b]), int(tree.bucket_depths[b]), step << 56 | (b + 1) << 24 | number)
             for b in candidates
             if sizes[b] > plan.bucket_size
             and (plan.max_depth is None or tree.bucket_depths[b] < plan.max_depth)

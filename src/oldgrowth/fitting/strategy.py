@@ -37,7 +37,8 @@ class Strategy(Protocol):
     def out_of_bag(
         self, votes: OutOfBag, prepared: Prepared, forest: Forest, progress: StageProgress
     ) -> Iterator[OobRows]:
-        """The means over the trees that did not see each row, some rows at a time."""
+        """The means over the trees that did not see each row, some rows at a time. They are kept if the plan
+        says so."""
 
 
 def strategy_of(plan: Plan) -> Strategy:
@@ -74,7 +75,7 @@ class TopTreeStrategy:
     def out_of_bag(
         self, votes: OutOfBag, prepared: Prepared, forest: Forest, progress: StageProgress
     ) -> Iterator[OobRows]:
-        for part in votes.means():
+        for part in votes.means(prepared.plan.keep_votes):
             yield part
             progress.advance(len(part.mean))
 
@@ -98,4 +99,4 @@ class SubsetStrategy:
     ) -> Iterator[OobRows]:
         assert isinstance(votes, OobInMemory)
         add_rows_outside(votes, prepared, forest, progress)
-        yield from votes.means()
+        yield from votes.means(prepared.plan.keep_votes)

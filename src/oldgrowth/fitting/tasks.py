@@ -71,11 +71,19 @@ class TopTasks:
     left: npt.NDArray[np.bool_]  # buckets x trees that are to be grown
 
     @staticmethod
-    def of(store: Buckets, top: int, tree: TopTree, trees_of_tops: list[int], trees: GrownTrees) -> TopTasks:
-        """The tasks on the buckets whose rows are in the store."""
+    def of(
+        store: Buckets,
+        top: int,
+        tree: TopTree,
+        trees_of_tops: list[int],
+        trees: GrownTrees,
+        first_tree: int = 0,
+    ) -> TopTasks:
+        """The tasks on the buckets whose rows are in the store; `first_tree` is the number of the first tree
+        of all."""
         left = ~trees.grown(top, tree.n_buckets, trees_of_tops[top])
         left &= (store.sizes(top) > 0)[:, None]
-        first = sum(trees_of_tops[:top])
+        first = first_tree + sum(trees_of_tops[:top])
         return TopTasks(top, tree.bucket_depths, first, trees_of_tops[top], store.sizes(top), left)
 
     @property

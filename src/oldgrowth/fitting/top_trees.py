@@ -129,7 +129,8 @@ def saved_top_tree(
 def grow_top_tree(sampled: Sampled, plan: Plan, top: int, stop: _core.Stop) -> TopTree:
     """One top tree, on its sample."""
     sample = SampleRows.of(sampled, plan, top)
-    return _Parts(sample, sampled.summary.n_rows, plan, top, stop).grow(np.arange(sample.n, dtype=np.uint32))
+    parts = _Parts(sample, sampled.summary.n_rows, plan, plan.first_top + top, stop)
+    return parts.grow(np.arange(sample.n, dtype=np.uint32))
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ class _Parts:
     sample: SampleRows
     n_rows: int  # that the sample was drawn from
     plan: Plan
-    top: int
+    top: int  # its number in the forest
     stop: _core.Stop
 
     def grow(self, places: npt.NDArray[np.uint32], depth: int = 0, place: int = 0) -> TopTree:

@@ -35,6 +35,16 @@ class IdColumnWarning(OldgrowthWarning):
         return printable(self._in_python)
 
 
+class NoMoreTreesWarning(OldgrowthWarning):
+    """A fit that adds trees has none to add."""
+
+    def __init__(self, trees: int) -> None:
+        super().__init__(
+            f"The forest has {trees:,} trees, as many as n_estimators: with warm_start=True nothing is "
+            "fitted. Raise n_estimators, or set warm_start=False to fit anew."
+        )
+
+
 class PooledLevelsWarning(OldgrowthWarning):
     """A categorical feature has more levels than a forest can tell apart."""
 

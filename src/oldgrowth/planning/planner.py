@@ -28,6 +28,7 @@ from ..plan import (
     check_limits,
 )
 from ..rows.data_summary import DataSummary
+from .earlier import Earlier
 
 # Counts of a bootstrap end at 15, which for this mean one row in 500,000 would pass.
 HIGHEST_BOOTSTRAP_MEAN = 4
@@ -235,7 +236,8 @@ def _plain(value: Any) -> Any:
 class Planner:
     """Makes plans from an estimator's checked parameters as more is learned of the data.
 
-    The seed is drawn once. `identity` has the parameters that determine the forest.
+    The seed is drawn once. `identity` has the parameters that determine the forest. Trees may be added to an
+    earlier forest.
     """
 
     def __init__(
@@ -244,8 +246,10 @@ class Planner:
         random_thresholds: bool,
         classification: bool,
         identity: dict[str, Any] | None = None,
+        earlier: Earlier | None = None,
     ) -> None:
-        self._params = params
+        self.earlier = earlier
+        self._params = params if earlier is None else _as_before(params, earlier, random_thresholds)
         self._identity = identity or {}
         self._random_thresholds = random_thresholds
         self.seed = seed_of(params["random_state"])
@@ -261,7 +265,8 @@ class Planner:
         """The parameters that must be equal in another fit of the same data for the same forest."""
         model = {name: _plain(value) for name, value in self._identity.items()}
         kind = f"{'extra' if self._random_thresholds else 'best'} thresholds"
-        return {"version": __version__, "kind": kind, "seed": self.seed, "parameters": model}
+        identity = {"version": __version__, "kind": kind, "seed": self.seed, "parameters": model}
+        return identity if self.earlier is None else identity | {"earlier": list(self.earlier.trees_of_top)}
 
     def expect(self, n_rows: int | None, n_features: int, n_classes: int) -> Plan:
         """The plan before the first pass, with the largest possible top sample. Raises for invalid
@@ -275,14 +280,31 @@ class Planner:
     def expected(self, summary: DataSummary) -> Plan:
         """The plan if nothing further were learned."""
         known = replace(summary, n_classes=max(2, summary.n_classes) if self.classification else 0)
-        return make_plan(self._params, known, self.seed, (), self._random_thresholds)
+        return self._made(known, ())
 
     def plan(self, summary: DataSummary, classes: npt.NDArray[Any] | None) -> Plan:
         weights: tuple[float, ...] = ()
+        if self.earlier is not None:
+            self.earlier.check_classes(classes)
         _check_targets(self._params["criterion"], summary)
         if classes is not None:
             weights = _class_weights(self._params["class_weight"], classes, summary)
-        return make_plan(self._params, summary, self.seed, weights, self._random_thresholds)
+        return self._made(summary, weights)
+
+    def _made(self, summary: DataSummary, weights: tuple[float, ...]) -> Plan:
+        plan = make_plan(self._params, summary, self.seed, weights, self._random_thresholds)
+        if plan.oob and self._params["warm_start"]:
+            plan = replace(plan, keep_votes=True)
+        return plan if self.earlier is None else replace(plan, earlier=self.earlier.trees_of_top)
+
+
+def _as_before(params: dict[str, Any], earlier: Earlier, random_thresholds: bool) -> dict[str, Any]:
+    """The parameters with as many trees on a top tree as the earlier forest has, if nothing else is said."""
+    if params.get("trees_per_top") != "auto":
+        return params
+    first, *others = earlier.trees_of_top
+    trees = first if others else max(first, auto_trees_per_top(first, random_thresholds))
+    return params | {"trees_per_top": trees}
 
 
 def _with_bootstrap(python: str) -> Callable[[Say], str]:

@@ -46,7 +46,7 @@ class Sizes:
             n_rows=n_rows,
             n_features=rows.n_features,
             n_tops=len(plan.trees_of_tops(n_rows)),
-            n_trees=plan.n_estimators,
+            n_trees=plan.new_trees,
             outputs=plan.n_classes or 1,
             record=widths.record,
             ranked=widths.ranked,

@@ -45,9 +45,10 @@ class Sampled:
 
     def top_sample(self, plan: Plan, top: int) -> npt.NDArray[np.uint64]:
         """The numbers of the rows that a top tree, or a tree on a subset, is grown on."""
+        number = plan.first_top + top
         if self.candidates is not None:
-            return self.candidates.draw(plan, top, self.summary.n_rows)
-        return _core.draw_sample(plan.top_sample, plan.seed, top, self.summary.n_rows)
+            return self.candidates.draw(plan, number, self.summary.n_rows)
+        return _core.draw_sample(plan.top_sample, plan.seed, number, self.summary.n_rows)
 
     def take(self, rows: npt.NDArray[np.uint64]) -> Iterator[Taken]:
         """Some rows of a top sample at a time."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..plan import Plan
+from .spill_file import SpillFile
 from .task_log import Entry, EntryTable, Run, TaskLog
 from .workspace import Workspace
 
@@ -63,6 +64,16 @@ class Votes:
 
 
 @dataclass(frozen=True)
+class AllVotes:
+    """The sums over all trees for all rows, and how many trees did not see each; arrays or mapped from a
+    file. A later fit that adds trees begins with them."""
+
+    data: tuple[int, bool]  # checksum of the rows, and whether trees vote for one class
+    sums: npt.NDArray[np.int64]
+    trees: npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
 class OobRows:
     """The mean over the trees for consecutive rows; NaN for a row that every tree has seen."""
 
@@ -109,7 +120,15 @@ class OutOfBag(ABC):
         """Make sure that all votes added outlive the process."""
 
     @abstractmethod
-    def means(self) -> Iterator[OobRows]:
+    def begin_with(self, earlier: AllVotes) -> None:
+        """Add the votes of trees that an earlier fit has grown."""
+
+    @abstractmethod
+    def kept(self, data: tuple[int, bool]) -> AllVotes:
+        """The votes of all trees, after `means`, which was told to keep them."""
+
+    @abstractmethod
+    def means(self, keep: bool = False) -> Iterator[OobRows]:
         """All rows in order, some at a time."""
 
     def _mean(self, sums: npt.NDArray[np.int64], trees: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]:
@@ -130,7 +149,14 @@ class OobInMemory(OutOfBag):
             self._trees[some.numbers] += some.trees
             self._targets[some.numbers] = some.targets
 
-    def means(self) -> Iterator[OobRows]:
+    def begin_with(self, earlier: AllVotes) -> None:
+        self._sums += earlier.sums
+        self._trees += earlier.trees
+
+    def kept(self, data: tuple[int, bool]) -> AllVotes:
+        return AllVotes(data, self._sums, self._trees)
+
+    def means(self, keep: bool = False) -> Iterator[OobRows]:
         for part in vote_ranges(self._n_rows, self._plan):
             mean = self._mean(self._sums[part], self._trees[part])
             yield OobRows(mean, self._targets[part], part.start, self._n_rows)
@@ -156,6 +182,10 @@ class OobOnDisk(OutOfBag):
         )
         self._row_bytes = self._row.itemsize
         self.log = TaskLog(workspace, "oob.log")
+        self._workspace = workspace
+        self._earlier: AllVotes | None = None
+        self._kept: SpillFile | None = None
+        self._sum = np.dtype([("sums", "<i8", (self._outputs,)), ("trees", "<u4")])
         self._entries = EntryTable(self.log.entries())  # of an interrupted fit
         self.resumed_bytes = self.log.size  # what lies before was written by another process
         rows = most_bytes // (MEANS_COPIES * self._row_bytes)
@@ -177,16 +207,39 @@ class OobOnDisk(OutOfBag):
     def sync(self) -> None:
         self.log.sync()
 
-    def means(self) -> Iterator[OobRows]:
+    def begin_with(self, earlier: AllVotes) -> None:
+        self._earlier = earlier
+
+    def kept(self, data: tuple[int, bool]) -> AllVotes:
+        assert self._kept is not None
+        mapped = self._kept.mapped()
+        self._kept.close()
+        rows = mapped.bytes.view(self._sum)
+        return AllVotes(data, rows["sums"], rows["trees"])
+
+    def _before(self, first: int, last: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
+        """Sums and numbers of trees for these rows before the logged votes are added."""
+        if self._earlier is None:
+            n = last - first
+            return np.zeros((n, self._outputs), dtype=np.int64), np.zeros(n, dtype=np.uint32)
+        return self._earlier.sums[first:last].copy(), self._earlier.trees[first:last].copy()
+
+    def _keep(self, sums: npt.NDArray[np.int64], trees: npt.NDArray[np.uint32]) -> None:
+        rows = np.empty(len(trees), dtype=self._sum)
+        rows["sums"], rows["trees"] = sums, trees
+        self._kept = self._kept or self._workspace.unnamed()
+        self._kept.append(rows.view(np.uint8))
+
+    def means(self, keep: bool = False) -> Iterator[OobRows]:
         crcs = np.array([self._checked(entry) for entry in self._entries], dtype=np.uint32).reshape(-1, 2)
         votes = sum(entry.size // self._row_bytes * entry.trees for entry in self._entries)
-        if votes != self._n_rows * self._plan.n_estimators:
+        if votes != self._n_rows * self._plan.new_trees:
             raise self.log.impossible(0, "votes of an earlier run are missing")
         done = np.zeros(len(self._entries), dtype=np.int64)  # rows of each entry that are added up
         for first in range(0, self._n_rows, self._range):
             last = min(first + self._range, self._n_rows)
-            sums = np.zeros((last - first, self._outputs), dtype=np.int64)
-            trees, targets = np.zeros(last - first, dtype=np.uint32), np.zeros(last - first)
+            sums, trees = self._before(first, last)
+            targets = np.zeros(last - first)
             asked = np.zeros(last - first, dtype=np.uint32)  # trees that were grown on each row's bucket
             for i, entry in enumerate(self._entries):
                 for packed in self._rows_before(entry, int(done[i]), last):
@@ -201,8 +254,10 @@ class OobOnDisk(OutOfBag):
                         asked[places] += np.uint32(entry.trees)
                     targets[places] = packed["target"]
                     sums[places] += packed["sums"]
-            if self.resumed_bytes and (asked != self._plan.n_estimators).any():
+            if self.resumed_bytes and (asked != self._plan.new_trees).any():
                 raise self.log.impossible(0, "its votes are not on all rows")
+            if keep:
+                self._keep(sums, trees)
             yield OobRows(self._mean(sums, trees), targets, first, self._n_rows)
         for i in np.flatnonzero(crcs[:, 0] != crcs[:, 1]).tolist():
             raise self.log.damaged(self._entries[i].offset, "it changed while it was read")
