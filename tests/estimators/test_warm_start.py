@@ -87,7 +87,7 @@ def test_from_files_with_categories(tmp_path: Path, name: str, store: str) -> No
     frame = with_categories().assign(y=y, w=np.arange(1200) % 4)
     frame.to_parquet(tmp_path / "rows.parquet", row_group_size=200)
     dataset = open_dataset(tmp_path / "rows.parquet", target="y", weight="w")
-    given: dict[str, Any] = {**BUCKETS, "bootstrap": True, "oob_score": True}
+    given: dict[str, Any] = {**BUCKETS, "bootstrap": True, "oob_score": True, "top_sample": 200}
     whole = made(name, 24, **given).fit(dataset)
     forest = grown(name, [10, 24], lambda f: f.fit(dataset), store=store, **given)
     the_same(forest, whole)
@@ -95,6 +95,15 @@ def test_from_files_with_categories(tmp_path: Path, name: str, store: str) -> No
     arrays = frame.drop(columns=["y", "w"])
     forest = grown(name, [12, 24], lambda f: f.fit(arrays, y, frame["w"]), **given)
     assert forest.forest_.digest() == whole.forest_.digest()
+
+
+def test_buckets_that_are_split_again_and_samples_of_a_stream() -> None:
+    given: dict[str, Any] = {**BUCKETS, "bucket_size": 100, "top_sample": 12}
+    whole = made(FORESTS[0], 24, **given).fit(X, Y)
+    assert whole.fit_report_.buckets_split
+    the_same(grown(FORESTS[0], [10, 24], lambda f: f.fit(X, Y), **given), whole)
+    dataset = open_dataset(X, target=Y)
+    the_same(grown(FORESTS[0], [12, 24], lambda f: f.fit(dataset), **given), whole)
 
 
 @pytest.mark.parametrize("class_weight", ["balanced", "balanced_subsample"])
