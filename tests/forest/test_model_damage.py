@@ -273,7 +273,7 @@ def test_indices_that_lead_outside_are_refused(path: Path) -> None:
         oldgrowth.load(path).predict(make_data(300, 5, 3, seed=1)[0])
 
 
-# A list and a bitmap that are too long, a list with an unknown level, an empty one, and a place beyond all sets.
+# A list and a bitmap that are too long, an unknown level, an empty list, and a place beyond all sets.
 @pytest.mark.parametrize("words", [(0xFFFF,), (0x7FFF,), (0x8001, 40), (0x8000,), ()])
 @pytest.mark.parametrize("mmap", [False, True])
 def test_sets_that_lead_outside_are_refused(words: tuple[int, ...], mmap: bool, path: Path) -> None:
