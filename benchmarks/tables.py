@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from machine import describe_machine
+from table_goals import verdicts
 from table_models import MODELS, TREES, left_out
 
 Run = Callable[[list[str]], dict[str, Any]]
@@ -93,7 +94,10 @@ def compare_tables(options: argparse.Namespace, console: Console, run: Run) -> i
     options.output.mkdir(parents=True, exist_ok=True)
     (options.output / "tables.json").write_text(json.dumps(result, indent=1) + "\n")
     for name in names:
-        console.print(table_of(name, [m for m in measured if m["set"] == name]))
+        of_set = [m for m in measured if m["set"] == name]
+        console.print(table_of(name, of_set))
+        for line in verdicts(name, of_set):
+            console.print(line, highlight=False, soft_wrap=True)
     return int(not measured or any("error" in m for m in measured))
 
 

@@ -27,10 +27,21 @@ struct Arrays {
   std::vector<std::uint64_t> node_start{0}, table_start{0};
   std::vector<float> table;
   std::vector<std::uint32_t> tree_crc;
+  // Used unless there are no levels.
+  std::vector<std::uint32_t> levels;
+  std::vector<std::uint16_t> top_sets, sets;
+  std::vector<std::uint64_t> top_set_start{0}, set_start{0};
 
   Forest forest() const {
-    return {n_features,   n_classes, top_nodes,  top_start,   bucket_start, trees_of_top,
-            bottom_start, nodes,     node_start, table_start, table,        tree_crc};
+    Forest made{n_features,   n_classes, top_nodes,  top_start,   bucket_start, trees_of_top,
+                bottom_start, nodes,     node_start, table_start, table,        tree_crc};
+    if (levels.empty()) return made;
+    made.levels = levels;
+    made.top_sets = top_sets;
+    made.top_set_start = top_set_start;
+    made.sets = sets;
+    made.set_start = set_start;
+    return made;
   }
 };
 
@@ -45,10 +56,14 @@ class Maker {
     Arrays made{features, static_cast<std::uint32_t>(below(large ? 20 : 4))};
     format_ = NodeFormat(features);
     features_ = features;
+    if (below(2)) draw_levels(made.levels);
+    levels_ = made.levels;
     for (std::uint64_t t = 0, tops = 1 + below(3); t < tops; ++t) {
       std::uint64_t buckets = 0;
+      tree_sets_.clear();
       grow(made.top_nodes, large ? below(5) : 2, [&] { return leaf(buckets++); });
       made.top_start.push_back(made.top_nodes.size());
+      add_sets(made.top_sets, made.top_set_start);
       made.bucket_start.push_back(made.bucket_start.back() + buckets);
       made.trees_of_top.push_back(large && below(20) == 0 ? 254 + below(3) : 1 + below(large ? 10 : 3));
       for (std::uint64_t b = 0; b < buckets * made.trees_of_top.back(); ++b) add_bottom(made, large ? below(9) : 3);
@@ -60,7 +75,7 @@ class Maker {
 
   // Changes a few words anywhere. There cannot be more classes than a file has labels.
   void mutate(Arrays& made) {
-    for (std::uint64_t i = 0, n = 1 + below(3); i < n; ++i) switch (below(12)) {
+    for (std::uint64_t i = 0, n = 1 + below(3); i < n; ++i) switch (below(15)) {
         case 0:
           change(made.top_nodes);
           break;
@@ -88,6 +103,18 @@ class Maker {
         case 8:
           made.n_classes = static_cast<std::uint32_t>(below(200));
           break;
+        case 9:
+          change(made.levels);
+          break;
+        case 10:
+          change(below(2) ? made.top_set_start : made.set_start);
+          break;
+        case 11:
+          change(made.top_sets);
+          break;
+        case 12:
+          change(made.sets);
+          break;
         default:
           change(made.nodes);
           break;
@@ -104,15 +131,39 @@ class Maker {
       return;
     }
     const std::size_t at = nodes.size();
-    nodes.push_back(
-        format_.inner(static_cast<float>(below(9)), static_cast<std::uint32_t>(below(features_)), below(2)));
+    nodes.push_back(split());
     grow(nodes, depth - 1, make_leaf);
     nodes[at] = format_.with_right(nodes[at], nodes.size() - at);
     grow(nodes, depth - 1, make_leaf);
   }
 
+  Node split() {
+    const auto feature = static_cast<std::uint32_t>(below(features_));
+    const bool missing_left = below(2);
+    const std::uint32_t levels = levels_.empty() ? 0 : levels_[feature];
+    if (levels == 0) return format_.inner(static_cast<float>(below(9)), feature, missing_left);
+    std::vector<std::uint32_t> set;
+    // Few levels and many, so that there are lists and bitmaps.
+    for (std::uint32_t level = 0, rate = below(3) ? 2 : levels / 2 + 1; level < levels; ++level)
+      if (below(rate) == 0) set.push_back(level);
+    if (set.empty()) set.push_back(static_cast<std::uint32_t>(below(levels)));
+    return format_.by_bits(store_set(set, levels, tree_sets_), feature, missing_left);
+  }
+
+  // Of each feature, some numerical: as many levels as a node can hold, and fewer and more.
+  void draw_levels(std::vector<std::uint32_t>& levels) {
+    constexpr std::uint32_t kLevels[] = {0, 0, 1, 2, 9, 31, 32, 33, 40, 300};
+    for (std::uint32_t f = 0; f < features_; ++f) levels.push_back(kLevels[below(std::size(kLevels))]);
+  }
+
+  void add_sets(std::vector<std::uint16_t>& sets, std::vector<std::uint64_t>& starts) const {
+    sets.insert(sets.end(), tree_sets_.begin(), tree_sets_.end());
+    starts.push_back(sets.size());
+  }
+
   void add_bottom(Arrays& made, std::uint64_t depth) {
     std::uint64_t rows = 0;
+    tree_sets_.clear();
     grow(made.nodes, depth, [&] {
       if (made.n_classes == 0) return value_leaf(static_cast<double>(below(100)) / 7);
       if (below(3)) return leaf(below(made.n_classes));
@@ -121,6 +172,7 @@ class Maker {
     });
     made.node_start.push_back(made.nodes.size());
     made.table_start.push_back(made.table_start.back() + rows);
+    add_sets(made.sets, made.set_start);
   }
 
   // Numbers that arithmetic goes wrong with, and small ones that are almost right.
@@ -143,10 +195,10 @@ class Maker {
     T& at = words[below(words.size())];
     switch (below(4)) {
       case 0:
-        at ^= T{1} << below(64);
+        at = static_cast<T>(at ^ (std::uint64_t{1} << below(8 * sizeof(T))));
         break;
       case 1:
-        at += static_cast<T>(below(9)) - 4;
+        at = static_cast<T>(at + below(9) - 4);
         break;
       case 2:
         at = words[below(words.size())];
@@ -158,12 +210,15 @@ class Maker {
   }
 
   void resize(Arrays& made) {
-    std::vector<std::uint64_t>* const arrays[] = {&made.top_nodes,  &made.top_start,    &made.bucket_start,
-                                                  &made.nodes,      &made.trees_of_top, &made.bottom_start,
-                                                  &made.node_start, &made.table_start};
+    std::vector<std::uint64_t>* const arrays[] = {
+        &made.top_nodes,    &made.top_start,  &made.bucket_start, &made.nodes,         &made.trees_of_top,
+        &made.bottom_start, &made.node_start, &made.table_start,  &made.top_set_start, &made.set_start};
     auto& chosen = *arrays[below(std::size(arrays))];
     chosen.resize(below(chosen.size() + 3));
     if (below(3) == 0) made.table.resize(below(made.table.size() + 5));
+    if (below(3) == 0) made.sets.resize(below(made.sets.size() + 5));
+    if (below(3) == 0) made.top_sets.resize(below(made.top_sets.size() + 5));
+    if (below(9) == 0) made.levels.resize(below(made.levels.size() + 2));
   }
 
   // The checksum of each tree as far as it lies in the arrays.
@@ -177,12 +232,18 @@ class Maker {
       if (row > end || end > rows) continue;
       const std::uint32_t crc = crc32c(made.nodes.data() + from, (to - from) * sizeof(Node));
       made.tree_crc[b] = crc32c(made.table.data() + row * k, (end - row) * k * sizeof(float), crc);
+      if (made.levels.empty() || b + 1 >= made.set_start.size()) continue;
+      const std::uint64_t set = made.set_start[b], last = made.set_start[b + 1];
+      if (set > last || last > made.sets.size()) continue;
+      made.tree_crc[b] = crc32c(made.sets.data() + set, (last - set) * sizeof(std::uint16_t), made.tree_crc[b]);
     }
   }
 
   std::mt19937_64 random_;
   NodeFormat format_{1};
   std::uint32_t features_ = 1;
+  std::vector<std::uint32_t> levels_;
+  std::vector<std::uint16_t> tree_sets_;  // of the tree that grows
 };
 
 struct Rows {
@@ -194,7 +255,7 @@ Rows some_rows(Maker& maker, std::size_t n, std::size_t features) {
   Rows rows{std::vector<float>(n * features), maker.below(2) == 1};
   for (float& value : rows.values)
     value = rows.may_miss && maker.below(10) == 0 ? std::numeric_limits<float>::quiet_NaN()
-                                                  : static_cast<float>(maker.below(10));
+                                                  : static_cast<float>(maker.below(maker.below(3) ? 10 : 310));
   return rows;
 }
 
@@ -243,7 +304,8 @@ bool used(const Arrays& made, const Rows& rows, Maker& maker) {
 int main(int argc, char** argv) {
   const std::uint64_t mutations = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 20'000;
   Maker maker(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0);
-  constexpr std::uint32_t kFeatures[] = {1, 5, 8, 9, 17, 120, 121, 122};  // beside what open trees can have, too
+  constexpr std::uint32_t kFeatures[] = {1,  5,  8,   9,   17,  60,
+                                         61, 62, 119, 120, 121, 122};  // beside what open trees can have, too
   constexpr std::size_t kRows[] = {0, 1, 8, 17, 63, 64, 255, 256, 257, 300};
   std::uint64_t passed = 0;
   for (std::uint64_t i = 0; i < mutations; ++i) {

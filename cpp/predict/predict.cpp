@@ -16,6 +16,8 @@ namespace {
 // Rows taken at a time: enough of them share a bucket that its trees are worth loading, but half as many bytes
 // as the trees have at most, so that they do not drive each other out of the cache.
 constexpr std::size_t kFewestRows = 16384, kMostRows = 65536;
+// Opening a tree with categories costs so much more that it is done for twice as many rows.
+constexpr std::size_t kMostRowsByCategories = 2 * kMostRows;
 // Trees that a block of rows goes through while its columns are in the cache, before its leaves are counted.
 constexpr std::size_t kTrees = 8;
 // Maximum number of nodes per row for which opening a tree is worthwhile: it reads all nodes, but in order.
@@ -169,7 +171,7 @@ class Batch {
     if (!tree.is_open) return;
     if (tree.open.size() <= size) tree.open.resize(size + 1);
     open_tree({format_, all_.stride, all_.may_miss || by_sets}, nodes, tree.open.data());
-    if (by_sets) tree.is_open = open_sets(tree.categories, {tree.open.data(), size}, tree.sets);
+    if (by_sets) tree.is_open = open_sets(tree.categories, all_.may_miss, {tree.open.data(), size + 1}, tree.sets);
   }
 
   // Fills leaves_ with those of a block of rows in the first of trees_.
@@ -185,10 +187,10 @@ class Batch {
         continue;
       }
       if (!has_columns) {
-        columns_.resize((list.stride + 1) * kColumn);
+        columns_.resize((list.stride + 1) * kColumn + (forest_.categorical() ? kPlaces : 0));
         to_columns(list.x, list.rows, list.n, list.stride, columns_.data());
         if (forest_.categorical()) {
-          levels_.resize(columns_.size());
+          levels_.resize(list.stride * kColumn);
           find_levels(forest_.levels, list.n, columns_.data(), levels_.data());
         }
         has_columns = true;
@@ -199,7 +201,7 @@ class Batch {
         continue;
       }
       place_levels(forest_.levels, trees_[j].sets, list.n, levels_.data(), columns_.data());
-      find_open_leaves_by_sets(trees_[j].open.data(), trees_[j].sets.words.data(), rows, leaves);
+      find_open_leaves_by_sets(trees_[j].open.data(), trees_[j].sets, rows, levels_.data(), leaves);
     }
   }
 
@@ -222,9 +224,10 @@ class Batch {
 template <class Start>
 void visit_leaves(const Forest& forest, TreeChecks::Epoch epoch, const RowsIn& rows, const Start& start) {
   const std::size_t worth = forest.nodes.size_bytes() / (2 * sizeof(float) * forest.n_features);
+  const std::size_t most = forest.categorical() ? kMostRowsByCategories : kMostRows;
   // Rows of a batch are numbered in 32 bits.
   const std::size_t at_once = rows.evict ? std::clamp<std::size_t>(rows.n, 1, std::numeric_limits<std::uint32_t>::max())
-                                         : std::clamp(worth, kFewestRows, kMostRows);
+                                         : std::clamp(worth, kFewestRows, most);
   for (std::size_t first = 0; first < rows.n; first += at_once) {
     const std::size_t n = std::min(at_once, rows.n - first);
     auto visit = start(first, n);
@@ -321,7 +324,8 @@ PredictionBytes prediction_bytes(const Forest& forest, bool evict) {
                        kBlock * kTrees * sizeof(std::uint32_t) + (buckets + 1) * sizeof(std::size_t) +
                        (forest.n_features + 1) * kColumn * sizeof(float);
   if (forest.categorical())
-    thread += kTrees * kMostSetWords * sizeof(std::uint32_t) + forest.n_features * kColumn * sizeof(std::uint32_t);
+    thread += kTrees * (2 * kMostSetWords + std::min(nodes, kMostOpenNodes)) * sizeof(std::uint32_t) +
+              (kPlaces + forest.n_features * kColumn) * sizeof(std::uint32_t);
   // Pages of the trees in use, and what the system maps around them.
   if (evict) thread += kTrees * (nodes * sizeof(Node) + rows * forest.outputs() * sizeof(float)) + 2 * kAround;
   return {(tops_at_once + 1) * sizeof(std::uint32_t) + votes, thread};

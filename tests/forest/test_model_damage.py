@@ -20,6 +20,7 @@ from oldgrowth import _core, errors
 from oldgrowth.forest.forest import ARRAYS
 from oldgrowth.forest.model_file import PAGE, ModelWriter, read_model
 from oldgrowth.forest.model_meta import describe
+from oldgrowth.forest.nodes import NodeFormat
 from torture.fuzz_model import run
 
 
@@ -33,24 +34,34 @@ def fitted() -> Any:
     return oldgrowth.RandomForestClassifier(6, random_state=0, n_jobs=1).fit(x, y)
 
 
-def small_file(path: Path) -> bytes:
+def small_data() -> Any:
+    """The first column has whole numbers, which can also be levels: more than fit a node."""
     x, y = make_data(60, 3, 3, seed=0)
-    forest = oldgrowth.RandomForestClassifier(2, bucket_size=30, max_depth=4, random_state=0)
-    forest.fit(x, y).save(path)
+    x[:, 0] = np.arange(60) * 7 % 40
+    return x, y
+
+
+def small_file(path: Path, categories: bool = False) -> bytes:
+    forest = oldgrowth.RandomForestClassifier(
+        2, bucket_size=30, max_depth=4, random_state=0, categorical_features=[0] if categories else None
+    )
+    forest.fit(*small_data()).save(path)
     return path.read_bytes()
 
 
 def loaded_and_used(path: Path, mmap: bool = True) -> Any:
     """Predict rows that reach every bottom tree: those of a mapped file are checked when they are used."""
     model = oldgrowth.load(path, mmap)
-    return model.predict_proba(make_data(60, 3, 3, seed=0)[0])
+    return model.predict_proba(small_data()[0])
 
 
 @pytest.mark.slow
-def test_a_flipped_bit_anywhere_is_found(path: Path, every: bool) -> None:
-    whole = small_file(path)
+@pytest.mark.parametrize("categories", [False, True])
+def test_a_flipped_bit_anywhere_is_found(categories: bool, path: Path, every: bool) -> None:
+    whole = small_file(path, categories)
     # Every bit that holds something, and some of the zeros between the sections.
-    used = {i for s in read_model(path).sections for i in range(s.offset, s.end)} | set(range(24 + 11 * 48))
+    sections = read_model(path).sections
+    used = {i for s in sections for i in range(s.offset, s.end)} | set(range(24 + len(sections) * 48))
     path.write_bytes(whole)
     with open(path, "r+b") as file:
         for at in range(len(whole)):
@@ -82,8 +93,9 @@ def test_blocks_that_changed_places_or_came_twice_are_found(path: Path) -> None:
                         loaded_and_used(path)
 
 
-def test_the_damaged_section_is_named(path: Path) -> None:
-    whole = small_file(path)
+@pytest.mark.parametrize("categories", [False, True])
+def test_the_damaged_section_is_named(categories: bool, path: Path) -> None:
+    whole = small_file(path, categories)
     for section in read_model(path).sections:
         damaged = bytearray(whole)
         damaged[section.offset] ^= 1
@@ -261,9 +273,49 @@ def test_indices_that_lead_outside_are_refused(path: Path) -> None:
         oldgrowth.load(path).predict(make_data(300, 5, 3, seed=1)[0])
 
 
+# A list and a bitmap that are too long, an unknown level, an empty list, and a place beyond all sets.
+@pytest.mark.parametrize("words", [(0xFFFF,), (0x7FFF,), (0x8001, 40), (0x8000,), ()])
+@pytest.mark.parametrize("mmap", [False, True])
+def test_sets_that_lead_outside_are_refused(words: tuple[int, ...], mmap: bool, path: Path) -> None:
+    """Checksums of the tree, the sections and the header are right."""
+    small_file(path, categories=True)
+    model = oldgrowth.load(path, mmap=False)
+    forest = model.forest_
+    arrays = {name: np.concatenate([*forest.parts(name)]) for name in forest.array_names}
+    nodes = NodeFormat(3)
+    node = next(i for i, n in enumerate(arrays["nodes"]) if n < 2**63 and nodes.feature(n) == 0)
+    tree = int(np.searchsorted(arrays["node_start"], node, side="right")) - 1
+    at = int(arrays["set_start"][tree]) + (int(arrays["nodes"][node]) & 0xFFFFFFFF)
+    if words:
+        arrays["sets"][at : at + len(words)] = words
+    else:
+        arrays["nodes"][node] |= np.uint64(0xFFFFFFFF)
+    arrays["tree_crc"][tree] = checksum_of(arrays, tree, model.n_classes_)
+    with ModelWriter(path) as writer:
+        for name, array in arrays.items():
+            writer.add(name, array)
+        writer.add_meta(describe(model))
+    with pytest.raises(errors.CorruptedModelFileError, match=f"bottom tree {tree}"):
+        loaded_and_used(path, mmap)
+
+
+def checksum_of(arrays: Any, tree: int, n_classes: int) -> int:
+    """Of its nodes, rows of the table and sets."""
+    crc = 0
+    for name, starts, items in (
+        ("nodes", "node_start", 1),
+        ("table", "table_start", n_classes),
+        ("sets", "set_start", 1),
+    ):
+        first, end = (int(start) * items for start in arrays[starts][tree : tree + 2])
+        crc = _core.crc32c(arrays[name][first:end].view(np.uint8), crc)
+    return crc
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_files_made_to_mislead_are_refused_or_forests() -> None:
-    passed, _ = run(300)
+@pytest.mark.parametrize("categories", [False, True])
+def test_files_made_to_mislead_are_refused_or_forests(categories: bool) -> None:
+    passed, _ = run(300, categories=categories)
     assert 0 < passed < 100
 
 

@@ -25,23 +25,35 @@ from oldgrowth.forest.model_file import PAGE, read_model
 from oldgrowth.messages.text import human_bytes
 from oldgrowth.system.memory import peak_memory
 
-_ENTRY, _FIRST_ENTRY, _SECTIONS = 48, 24, 11
+_ENTRY, _FIRST_ENTRY, _NUMBER_OF_SECTIONS = 48, 24, 12
 _WORDS = (0, 1, 2, 7, 255, 4095, 4096, 4097, 2**31, 2**32 - 1, 2**32, 2**40, 2**62, 2**63, 2**64 - 1)
 _VALUES: tuple[Any, ...] = (None, -1, 0, 1, 3, 2**70, 1e308, "", "x", [], {}, [[]], True, {"float": "nan"})
 
 
-def example(path: Path) -> tuple[bytes, Any]:
+def example(path: Path, categories: bool) -> tuple[bytes, Any]:
+    """The bytes of a model file and rows that it predicts."""
     rng = np.random.default_rng(0)
     x, y = rng.integers(0, 30, (400, 4)).astype(np.float32), rng.integers(0, 3, 400)
-    oldgrowth.RandomForestClassifier(3, bucket_size=100, random_state=0).fit(x, y).save(path)
+    if categories:  # of as many levels as fit a node, and of more
+        x[:, 0] = rng.integers(0, 120, 400)
+    model = oldgrowth.RandomForestClassifier(
+        3, bucket_size=100, random_state=0, categorical_features=[0, 1] if categories else None
+    )
+    model.fit(x, y).save(path)
     return path.read_bytes(), x
+
+
+def _entries(data: bytes | bytearray) -> range:
+    """Where the sections of a valid file are described."""
+    (n_sections,) = struct.unpack_from("<I", data, _NUMBER_OF_SECTIONS)
+    return range(_FIRST_ENTRY, _FIRST_ENTRY + _ENTRY * n_sections, _ENTRY)
 
 
 def mutate(whole: bytes, rng: random.Random) -> bytes:
     """Another file; sections keep their places unless the table of sections is what changes."""
     data = bytearray(whole)
     for _ in range(rng.randint(1, 3)):
-        entry = _FIRST_ENTRY + _ENTRY * rng.randrange(_SECTIONS)
+        entry = rng.choice(_entries(whole))
         offset, length = struct.unpack_from("<QQ", whole, entry + 24)
         kind = rng.randrange(8)
         if kind == 0:
@@ -54,13 +66,12 @@ def mutate(whole: bytes, rng: random.Random) -> bytes:
             data = _with_meta(whole, data, rng)
         elif length >= 8 and len(data) >= offset + length:
             struct.pack_into("<Q", data, offset + 4 * rng.randrange(length // 4 - 1), rng.choice(_WORDS))
-    return _sealed(data)
+    return _sealed(data, _entries(whole))
 
 
 def _with_meta(whole: bytes, data: bytearray, rng: random.Random) -> bytearray:
     """One value of the description exchanged, filled up with spaces to its length."""
-    for i in range(_SECTIONS):
-        entry = _FIRST_ENTRY + _ENTRY * i
+    for entry in _entries(whole):
         if whole[entry : entry + 4] == b"meta":
             offset, length = struct.unpack_from("<QQ", whole, entry + 24)
             meta = json.loads(whole[offset : offset + length])
@@ -78,10 +89,9 @@ def _with_meta(whole: bytes, data: bytearray, rng: random.Random) -> bytearray:
     return data
 
 
-def _sealed(data: bytearray) -> bytes:
+def _sealed(data: bytearray, entries: range) -> bytes:
     """With checksums for all sections that lie in the file, and for the header."""
-    for i in range(_SECTIONS):
-        entry = _FIRST_ENTRY + _ENTRY * i
+    for entry in entries:
         offset, length = struct.unpack_from("<QQ", data, entry + 24)
         if offset + length <= len(data):
             part = np.frombuffer(bytes(data[offset : offset + length]), dtype=np.uint8)
@@ -91,14 +101,14 @@ def _sealed(data: bytearray) -> bytes:
     return bytes(data)
 
 
-def run(mutations: int, seed: int = 0) -> tuple[int, float]:
+def run(mutations: int, seed: int = 0, categories: bool = False) -> tuple[int, float]:
     """How many of the files were still forests, and the longest time that one took."""
     rng = random.Random(seed)
     passed, longest = 0, 0.0
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "forest.og"
-        whole, x = example(path)
-        assert len(read_model(path).sections) == _SECTIONS
+        whole, x = example(path, categories)
+        assert len(read_model(path).sections) == len(_entries(whole)) == (16 if categories else 11)
         for i in range(mutations):
             path.write_bytes(mutate(whole, rng))
             started = time.perf_counter()
@@ -116,11 +126,12 @@ def main() -> None:
     parser.add_argument("--mutations", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    passed, longest = run(options.mutations, options.seed)
-    print(
-        f"{options.mutations} mutations: {passed} still forests, the others refused; "
-        f"longest {longest:.3f} s, peak memory {human_bytes(peak_memory())}"
-    )
+    for categories in (False, True):
+        passed, longest = run(options.mutations // 2, options.seed, categories)
+        print(
+            f"{options.mutations // 2} mutations{' with categories' if categories else ''}: {passed} still "
+            f"forests, the others refused; longest {longest:.3f} s, peak memory {human_bytes(peak_memory())}"
+        )
 
 
 if __name__ == "__main__":

@@ -33,6 +33,8 @@ from .forest import Forest
 # The default batch has enough rows for one pass of each thread through the forest. A forest that does not fit
 # in memory is read once per batch, so that more rows are better.
 _FEWEST_ROWS, _USUAL_ROWS, _MOST_ROWS = 64, 131_072, 2**24
+# Preparing trees with categories costs more, so that more rows share it.
+_USUAL_ROWS_BY_CATEGORIES = 2 * _USUAL_ROWS
 # With fewer rows at a time threads are idle: then pages of the forest are evicted instead.
 _WORTHWHILE_ROWS = 16_384
 # Up to this size of its results, an array is predicted without asking for the memory limit.
@@ -132,7 +134,8 @@ def plan_batches(
         way = "" if rows is None else "Smaller batches need less."
         raise MemoryLimitError(limit, int(least * _ROUNDED_UP), way)
     most = memory.most_rows(limit)
-    return BatchPlan(rows or min(most, _MOST_ROWS if evict else _USUAL_ROWS), evict, n_jobs)
+    usual = _USUAL_ROWS_BY_CATEGORIES if forest.levels else _USUAL_ROWS
+    return BatchPlan(rows or min(most, _MOST_ROWS if evict else usual), evict, n_jobs)
 
 
 def _memory(forest: Forest, n_jobs: int, needs: Needs, evict: bool) -> _Memory:

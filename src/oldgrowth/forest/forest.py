@@ -252,11 +252,12 @@ class Forest:
                 raise self.damage("nodes", "a part of the file is missing or cannot be read")
 
     def _damaged_section(self) -> str:
-        try:
-            for _ in self.parts("table"):
-                pass
-        except (ModelFileError, DamagedForestError):
-            return "table"
+        for name in ("table", "sets"):
+            try:
+                for _ in self.parts(name) if name in self._arrays else ():
+                    pass
+            except (ModelFileError, DamagedForestError):
+                return name
         return "nodes"
 
     def damage(self, section: str, what: str) -> Exception:
