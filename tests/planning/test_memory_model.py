@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,12 @@ def planned(rows: ArrayRows, **given: Any) -> MemoryModel:
 
 
 def named(rows: Any, **given: Any) -> int:
-    """The limit named before the first pass if the given one is tiny."""
+    """The limit named before the first pass if the given one is tiny, in a process of 100 MB."""
     params = oldgrowth.RandomForestClassifier(
         **{"memory_limit": 1000, "random_state": 0} | given
     ).get_params()
     with pytest.raises(MemoryLimitError) as refused:
-        refuse_at_start(Planner(params, False, True), rows, limits_of(params))
+        refuse_at_start(Planner(params, False, True), rows, replace(limits_of(params), resident=10**8))
     return refused.value.least
 
 
