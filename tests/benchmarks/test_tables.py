@@ -47,4 +47,4 @@ def test_brute_force_tries_all_sets(criterion: str) -> None:
 def test_of_many_classes_the_search_is_near_the_best_set() -> None:
     found = set_distance.measure(classes=5, levels=8, draws=10)
     assert found.max() < 1 + 1e-9
-    assert found.mean() > 0.97 and found.min() > 0.7
+    assert found.mean() > 0.97 and found.min() > 0.6
