@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,25 @@ def cluster_of(workers: int, **options: Any) -> Iterator[Client]:
         Client(cluster) as client,
     ):
         yield client
+
+
+@contextmanager
+def further_worker(
+    client: Client, environment: Mapping[str, str] | None = None, before: str = ""
+) -> Iterator[str]:
+    """A further worker; with `before`, among mounts of its own that this command makes. Its address."""
+    present = set(client.scheduler_info()["workers"])
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", client.scheduler.address]
+    command += ["--no-nanny", "--nthreads", "1", "--no-dashboard"]
+    if before:
+        command = ["unshare", "-m", "sh", "-c", f"{before} && exec {shlex.join(command)}"]
+    process = subprocess.Popen(command, env={**os.environ, **(environment or {})})
+    try:
+        client.wait_for_workers(len(present) + 1, timeout=60)
+        yield next(iter(set(client.scheduler_info()["workers"]) - present))
+    finally:
+        process.kill()
+        process.wait()
 
 
 def process_of(client: Client, number: int = 0) -> int:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from cluster_cases import CASES, parquet, same, table
-from clusters import cluster_of, once_in
+from clusters import cluster_of, further_worker, once_in
 from distributed import Client
 
 from oldgrowth.errors import FullWorkerError, WorkerDiskError
@@ -27,16 +25,8 @@ pytestmark = [
 @contextmanager
 def small_disk(client: Client, spill: Path, size: str) -> Iterator[str]:
     """A further worker; its address."""
-    before = set(client.scheduler_info()["workers"])
-    worker = f"{sys.executable} -m distributed.cli.dask_worker {client.scheduler.address}"
-    mounted = f"mount -t tmpfs -o size={size} none {spill} && exec {worker} --no-nanny --nthreads 1"
-    process = subprocess.Popen(["unshare", "-m", "sh", "-c", f"{mounted} --no-dashboard"])
-    try:
-        client.wait_for_workers(len(before) + 1, timeout=60)
-        yield next(iter(set(client.scheduler_info()["workers"]) - before))
-    finally:
-        process.kill()
-        process.wait()
+    with further_worker(client, before=f"mount -t tmpfs -o size={size} none {spill}") as address:
+        yield address
 
 
 @pytest.fixture

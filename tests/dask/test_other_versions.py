@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from cluster_cases import CASES, parquet, same, table
-from clusters import cluster_of
+from clusters import cluster_of, further_worker
 from distributed import Client
 
 import oldgrowth
@@ -30,18 +27,8 @@ def other_worker(client: Client, folder: Path, file: str, old: str, new: str) ->
     text = (package / file).read_text()
     assert old in text
     (package / file).write_text(text.replace(old, new))
-    before = set(client.scheduler_info()["workers"])
-    command = [sys.executable, "-m", "distributed.cli.dask_worker", client.scheduler.address]
-    process = subprocess.Popen(
-        [*command, "--no-nanny", "--nthreads", "1", "--no-dashboard"],
-        env={**os.environ, "PYTHONPATH": str(folder)},
-    )
-    try:
-        client.wait_for_workers(len(before) + 1, timeout=60)
-        yield next(iter(set(client.scheduler_info()["workers"]) - before))
-    finally:
-        process.kill()
-        process.wait()
+    with further_worker(client, {"PYTHONPATH": str(folder)}) as address:
+        yield address
 
 
 CHANGES = {
