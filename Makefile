@@ -60,8 +60,8 @@ torture-cluster: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest --numprocesses auto -m torture tests/dask
 
 bench: $(VENV)/.installed-bench
-	$(BIN)/python benchmarks/compare.py $(if $(DATA),--data $(DATA))
-	$(BIN)/python benchmarks/model_file.py $(if $(DATA),--data $(DATA))
+	$(BIN)/python benchmarks/compare.py $(if $(SETS),--sets $(SETS)) $(if $(DATA),--data $(DATA))
+	$(if $(SETS),,$(BIN)/python benchmarks/model_file.py $(if $(DATA),--data $(DATA)))
 
 bench-scale: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/scale.py $(SCALE)
