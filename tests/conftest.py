@@ -1,5 +1,6 @@
 """Makes tests/helpers.py importable, hypothesis patient on slow machines, and adds --on-disk and --every."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -9,6 +10,11 @@ from hypothesis import HealthCheck, settings
 sys.path.insert(0, str(Path(__file__).parent))
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+# `nohup` and jobs in the background ignore these, and children would inherit that.
+for _number, _default in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _default)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
