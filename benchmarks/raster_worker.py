@@ -37,7 +37,7 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - started, result
 
 
-def map_scene(model: str, bands: list[str], out: str, memory_limit: str) -> Figures:
+def map_scene(model: str, bands: list[str], out: str, memory_limit: int) -> Figures:
     """A map of a whole scene, from files to file."""
     forest = oldgrowth.load(model)
 
@@ -153,26 +153,32 @@ def otb_map(model: str, stack: str, out: str) -> Figures:
     return {"seconds": seconds, "pixels": pixels}
 
 
-def fit_scene(bands: list[str], labels: str, fit: dict[str, Any]) -> Figures:
-    def work() -> Any:
-        scene = raster.open_scene(bands, patch=PATCH).with_labels(labels)
-        return oldgrowth.RandomForestClassifier(**fit).fit(scene)
-
-    return fitted(*timed(work))
+def fit_scene(bands: list[str] | list[list[str]], labels: str, fit: dict[str, Any]) -> Figures:
+    """A forest of one scene or several, from files."""
+    return fitted(lambda: raster.open_scene(bands, patch=PATCH).with_labels(labels), fit)
 
 
 def fit_table(table: str, fit: dict[str, Any]) -> Figures:
-    return fitted(
-        *timed(
-            lambda: oldgrowth.RandomForestClassifier(**fit).fit(oldgrowth.open_dataset(table, target="label"))
-        )
-    )
+    return fitted(lambda: oldgrowth.open_dataset(table, target="label"), fit)
 
 
-def fitted(seconds: float, forest: Any) -> Figures:
+def fitted(data: Callable[[], Any], fit: dict[str, Any]) -> Figures:
+    most_disk = 0
+
+    def watch(progress: Any) -> None:
+        nonlocal most_disk
+        most_disk = max(most_disk, progress.disk)
+
+    seconds, forest = timed(lambda: oldgrowth.RandomForestClassifier(**fit).fit(data(), callback=watch))
     report = forest.fit_report_.as_dict()
     digest = forest.forest_.digest()
-    return {"seconds": seconds, "peak": peak_memory(), "report": report, "digest": digest}
+    return {
+        "seconds": seconds,
+        "peak": peak_memory(),
+        "most_disk": most_disk,
+        "report": report,
+        "digest": digest,
+    }
 
 
 WORK: dict[str, Callable[..., Figures]] = {
@@ -181,7 +187,7 @@ WORK: dict[str, Callable[..., Figures]] = {
     "rasterio + scikit-learn": sklearn_loop,
     "dask + scikit-learn": sklearn_dask,
     "OTB ImageClassifier": otb_map,
-    "fit from the scene": fit_scene,
+    "fit from scene": fit_scene,
     "fit from Parquet": fit_table,
 }
 

@@ -1,22 +1,20 @@
 """Maps and fits of scenes: python benchmarks/scenes.py [--quick] [--billion].
 
 A generated scene of 9 bands of bytes in GeoTIFFs, with 3x3 patches. Measurements alternate, each in its own
-process. Rivals map fewer lines, as they are slow; speeds are compared in pixels a second.
+process. Rivals map fewer lines, as they are slow; speeds are compared in pixels a second. Each goal is shown
+with its figure.
 
     python benchmarks/scenes.py            61 megapixels; an hour, 2 GB of disk
     python benchmarks/scenes.py --quick    4 megapixels
-    python benchmarks/scenes.py --billion  the paper's billion pixels in steps of 250 million; 30 GB of disk
+    python benchmarks/scenes.py --billion  the paper's billion pixels in steps of 250 million, see
+                                           billion_scenes.py; hours, 60 GB of disk
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import pickle
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -28,20 +26,32 @@ from rich.console import Console
 from rich.table import Table
 
 import otb
+import scene_goals
+from billion_scenes import FIT, STAGES, billion, run_worker
 from journal import Journal, Run
 from oldgrowth import RandomForestClassifier, raster
 from oldgrowth.messages.text import human_bytes
 from raster_worker import PATCH, padded_patches, read_lines
 from scene_files import first_labels, write_scene
+from scene_goals import (
+    DASK,
+    LOOP,
+    MAP,
+    OTB,
+    PREDICT,
+    SHALLOW_MAP,
+    STORES,
+    bytes_per_row,
+    fit_name,
+    stages_of,
+)
 
 HERE = Path(__file__).parent
+RESULTS = HERE / "results" / "rasters-billion.jsonl"
 TREES = 24
-MAP_LIMIT = "512MB"
-SHALLOW = f", trees of depth {otb.MOST_DEPTH}"
+MAP_LIMIT = 512 * 10**6
 TRAINING_LINES = 64  # of which the pixels are trained on, for the maps
 OTB_TRAINING_LINES = 16  # its training takes minutes
-FIT = {"n_estimators": 4, "trees_per_top": 4, "random_state": 0}
-PAPER_LIMIT = "16GB"
 
 
 def main() -> None:
@@ -50,7 +60,7 @@ def main() -> None:
     work = options.directory
     work.mkdir(parents=True, exist_ok=True)
     if options.billion:
-        billion(work, options.step, console)
+        billion(work, options.step, Journal(RESULTS), console)
     else:
         width, lines, rival_lines, fit_lines = (
             (8000, 7625, 256, 1000) if not options.quick else (2000, 2000, 64, 400)
@@ -76,13 +86,6 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def run_worker(what: str, **arguments: Any) -> Run:
-    command = [sys.executable, str(HERE / "raster_worker.py"), json.dumps({"what": what} | arguments)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    result: Run = json.loads(done.stdout.strip().splitlines()[-1])
-    return result
-
-
 # Maps.
 
 
@@ -95,24 +98,24 @@ def maps(work: Path, size: tuple[int, int, int], repeats: int, console: Console)
     common: dict[str, Any] = {"bands": bands, "model": models["oldgrowth"]}
     rival = {"bands": bands, "model": models["scikit-learn"], "out": out, "lines": rival_lines}
     jobs: dict[str, Run] = {
-        "map": common | {"out": out, "memory_limit": MAP_LIMIT},
-        "predict": common,
-        "rasterio + scikit-learn": rival,
-        "dask + scikit-learn": rival,
+        MAP: common | {"out": out, "memory_limit": MAP_LIMIT},
+        PREDICT: common,
+        LOOP: rival,
+        DASK: rival,
     }
     if otb.is_installed():
-        jobs |= jobs_with_otb(work, jobs["map"], labels, rival_lines)
+        jobs |= jobs_with_otb(work, jobs[MAP], labels, rival_lines)
     else:
         console.print("Orfeo ToolBox is left out: its applications are not installed (Debian: otb-bin).")
     runs: dict[str, list[Run]] = {what: [] for what in jobs}
     for _ in range(repeats):
         for what, arguments in jobs.items():
-            runs[what].append(run_worker(what.removesuffix(SHALLOW), **arguments))
+            runs[what].append(run_worker(MAP if what == SHALLOW_MAP else what, **arguments))
             last = runs[what][-1]
             console.print(
                 f"{what}: {last['pixels'] / last['seconds'] / 1e6:.3f} megapixels/s", soft_wrap=True
             )
-    small = run_worker("map", **(jobs["map"] | {"bands": quarter}))
+    small = run_worker(MAP, **(jobs[MAP] | {"bands": quarter}))
     show_maps(console, runs, width * lines, small)
 
 
@@ -142,31 +145,24 @@ def jobs_with_otb(work: Path, our_map: Run, labels: str, rival_lines: int) -> di
     lines = padded_patches(bands, 0, rival_lines, rival_lines)
     otb.write_stack(lines.reshape(*lines.shape[:2], -1), bands[0], stack)
     arguments = {"model": str(theirs), "stack": str(stack), "out": our_map["out"]}
-    return {f"map{SHALLOW}": our_map | {"model": str(ours)}, "OTB ImageClassifier": arguments}
+    return {SHALLOW_MAP: our_map | {"model": str(ours)}, OTB: arguments}
 
 
 def show_maps(console: Console, runs: dict[str, list[Run]], pixels: int, small: Run) -> None:
-    speed = {what: max(run["pixels"] / run["seconds"] for run in some) for what, some in runs.items()}
     table = Table(
         title=f"Maps, {pixels / 1e6:.0f} megapixels x 9 bands, 3x3, {TREES} trees", title_justify="left"
     )
-    for heading in ("what", "megapixels/s", "times ours", "goal"):
-        table.add_column(heading, justify="left" if heading in ("what", "goal") else "right")
-    goals = {
-        "predict": "at most 1.25x",
-        "rasterio + scikit-learn": "at most 1/8",
-        "dask + scikit-learn": "at most 1/8",
-        "OTB ImageClassifier": "at most 1/5",
-    }
-    for what, value in speed.items():
-        ours = speed[f"map{SHALLOW}" if what == "OTB ImageClassifier" else "map"]
-        table.add_row(what, f"{value / 1e6:.3f}", f"{value / ours:.3f}", goals.get(what, ""))
+    for heading in ("what", "megapixels/s", "seconds", "peak memory"):
+        table.add_column(heading, justify="left" if heading == "what" else "right")
+    for what, some in runs.items():
+        best = max(some, key=lambda run: run["pixels"] / run["seconds"])
+        rate = best["pixels"] / best["seconds"] / 1e6
+        peak = human_bytes(best["peak"]) if "peak" in best else ""
+        table.add_row(what, f"{rate:.3f}", f"{best['seconds']:.1f}", peak)
+    table.add_row("map, a quarter of the lines", "", f"{small['seconds']:.1f}", human_bytes(small["peak"]))
     console.print(table)
-    peak = max(run["peak"] for run in runs["map"])
-    console.print(
-        f"memory of the map: {human_bytes(peak)}, limit {MAP_LIMIT}; with a quarter of the lines "
-        f"{human_bytes(small['peak'])}: {peak / small['peak']:.3f}x (goal at most 1.05x)"
-    )
+    for verdict in scene_goals.of_maps(runs, small, MAP_LIMIT):
+        console.print(verdict, soft_wrap=True)
 
 
 # Fits.
@@ -179,11 +175,11 @@ def fits(work: Path, size: tuple[int, int], repeats: int, console: Console) -> N
     spill = {"spill_dir": str(work)}
     scene: dict[str, Any] = {"bands": bands, "labels": labels}
     jobs: dict[str, tuple[str, Run]] = {
-        f"{source}, {store}": (
+        fit_name(source, store): (
             f"fit from {source}",
-            (scene if source == "the scene" else {"table": table}) | {"fit": FIT | spill | {"store": store}},
+            (scene if source == "scene" else {"table": table}) | {"fit": FIT | spill | {"store": store}},
         )
-        for source, stores in (("the scene", ("gather", "disk", "memory")), ("Parquet", ("disk", "memory")))
+        for source, stores in (("scene", ("gather", *STORES)), ("Parquet", STORES))
         for store in stores
     }
     runs: dict[str, list[Run]] = {what: [] for what in jobs}
@@ -216,50 +212,16 @@ def show_fits(console: Console, runs: dict[str, list[Run]], pixels: int) -> None
     table = Table(
         title=f"Fits, {pixels / 1e6:.0f} megapixels x 81, 4 trees on a top tree", title_justify="left"
     )
-    stages = ("sample", "top trees", "distribute", "grow", "assemble")
-    for heading in ("what", "median s", *stages, "bytes/row on disk"):
+    for heading in ("what", "median s", "best s", *STAGES, "bytes/row on disk"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
     for what, some in runs.items():
         best = min(some, key=lambda run: run["seconds"])
-        by_name = {stage["name"]: stage for stage in best["report"]["stages"]}
-        written = by_name["distribute"]["bytes_written"] / by_name["distribute"]["rows"]
-        seconds = [f"{by_name[name]['seconds']:.1f}" for name in stages]
-        table.add_row(what, f"{median(run['seconds'] for run in some):.1f}", *seconds, f"{written:.1f}")
+        seconds = [f"{stages_of(best)[name]['seconds']:.1f}" for name in STAGES]
+        middle = median(run["seconds"] for run in some)
+        table.add_row(what, f"{middle:.1f}", f"{best['seconds']:.1f}", *seconds, f"{bytes_per_row(best):.1f}")
     console.print(table)
-
-
-# The paper's billion.
-
-
-def billion(work: Path, step: int, console: Console) -> None:
-    """One top tree with four trees, lambda 1, for growing parts of a scene."""
-    width = 25_000
-    journal = Journal(HERE / "results" / "rasters-billion.jsonl")
-    fit = FIT | {"balance": 1.0, "memory_limit": PAPER_LIMIT, "spill_dir": str(work), "verbose": 1}
-    table = Table(title=f"Pixels x 81, one top tree, memory limit {PAPER_LIMIT}", title_justify="left")
-    stages = ("sample", "top trees", "distribute", "grow", "assemble")
-    for heading in ("megapixels", "seconds", *stages, "peak memory", "written"):
-        table.add_column(heading, justify="right")
-    for size in range(step, 4 * step + 1, step):
-        bands, labels = write_scene(work / f"scene-{size}", size * 10**6 // width, width=width)
-        for file in (*bands, labels):
-            forget(file)
-        arguments = {"bands": bands, "labels": labels, "fit": fit}
-        run = journal.run(
-            {"megapixels": size}, lambda arguments=arguments: run_worker("fit from the scene", **arguments)
-        )
-        by_name = {stage["name"]: stage for stage in run["report"]["stages"]}
-        seconds = [f"{by_name[name]['seconds']:.0f}" for name in stages]
-        written = human_bytes(sum(stage["bytes_written"] for stage in by_name.values()))
-        table.add_row(f"{size:,}", f"{run['seconds']:.0f}", *seconds, human_bytes(run["peak"]), written)
-        console.print(table)
-        shutil.rmtree(work / f"scene-{size}")
-
-
-def forget(file: str) -> None:
-    """Drop a file from the system's cache."""
-    with open(file, "rb") as opened:
-        os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    for verdict in scene_goals.of_fits(runs):
+        console.print(verdict, soft_wrap=True)
 
 
 if __name__ == "__main__":
