@@ -10,7 +10,7 @@ from rasters import TRANSFORM, UTM, smooth_scene, write_raster
 from vectors import label_image, labels_of
 
 from oldgrowth import raster
-from oldgrowth.errors import ChangedSourceError
+from oldgrowth.errors import ChangedSourceError, NoLabelsError
 from oldgrowth.raster.labels import label_rasters, label_windows
 
 SHAPE = (40, 50)
@@ -51,6 +51,25 @@ def test_types(tmp_path, scene, dtype, shift):
     np.testing.assert_array_equal(
         image, np.where((expected >= 0) & (dtype == "int64"), 2**60, 0) + expected.astype(int)
     )
+
+
+@pytest.mark.parametrize("size", [(100, 120), (7, 120), (100, 9), (2, 3)])
+@pytest.mark.parametrize("shift", [(0, 0), (-30, 12), (3.1, -7), (20, 20.2), (-60, -50), (-500, 0), (0, 300)])
+def test_the_same_pixels_of_another_part_of_the_ground(tmp_path, monkeypatch, scene, size, shift):
+    """Labels of the pixels of a larger, smaller or neighbouring raster are read without looking up each."""
+    monkeypatch.setattr(label_rasters, "_READ_PIXELS", 200)
+    monkeypatch.setattr(label_windows, "WINDOW_PIXELS", 700)
+    monkeypatch.setattr(label_rasters.RasterLabels, "_places", None)
+    transform = TRANSFORM @ Affine.translation(*shift)
+    values = classes(*size)
+    file = write_raster(tmp_path / "a.tif", values[None], transform=transform)
+    expected = sampled(values, transform, UTM)
+    if (expected < 0).all():
+        with pytest.raises(NoLabelsError):
+            scene.with_labels(file)
+    else:
+        image = label_image(scene.with_labels(file), missing=-1)
+        np.testing.assert_array_equal(image.astype(int), expected)
 
 
 @pytest.mark.parametrize(

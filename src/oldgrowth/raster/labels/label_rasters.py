@@ -98,9 +98,31 @@ class RasterLabels(WindowedLabels):
             if grid == self._grid:
                 tile = Tile(lines.first, lines.stop, 0, grid.width)
                 values, present = self._read(raster, tile)
+            elif (shift := self._grid.shift_of(grid)) is not None:
+                self._cut(raster, lines, shift, values, present)
             else:
                 self._sample(raster, grid, lines, values, present)
         return values, present
+
+    def _cut(
+        self,
+        raster: Any,
+        lines: Strip,
+        shift: tuple[int, int],
+        values: npt.NDArray[Any],
+        present: npt.NDArray[np.bool_],
+    ) -> None:
+        """Fill in values of pixels that are those of the scene, `shift` lines and pixels from there."""
+        down, right = lines.first + shift[0], shift[1]
+        left, end = max(0, right), min(self._grid.width, values.shape[1] + right)
+        first, stop = max(0, down), min(self._grid.height, len(values) + down)
+        if left >= end:
+            return
+        step = max(1, _READ_PIXELS // (end - left))
+        for line in range(first, stop, step):
+            tile = Tile(line, min(stop, line + step), left, end)
+            part = slice(tile.first - down, tile.stop - down), slice(left - right, end - right)
+            values[part], present[part] = self._read(raster, tile)
 
     def _sample(
         self,

@@ -9,6 +9,7 @@ from typing import Any
 from affine import Affine
 
 _TOLERANCE = 1e-3  # of a pixel, by which corners of two grids may differ
+_WITHIN = 0.25  # of a pixel, by which centres of the same pixels may differ
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,23 @@ class Grid:
     def pixel_width(self) -> float:
         """The length of the side of a pixel along a line, also of a rotated grid."""
         return math.hypot(self.transform.a, self.transform.d)
+
+    def shift_of(self, other: Grid) -> tuple[int, int] | None:
+        """How many lines and pixels after this grid's first one another grid begins that has the same pixels;
+        None if its pixels are others.
+
+        They are the same if the centre of each lies well within the pixel of this grid.
+        """
+        if (self.crs is None) != (other.crs is None) or (self.crs is not None and self.crs != other.crs):
+            return None
+        moved = ~self.transform @ other.transform
+        corners = ((0, 0), (other.width - 1, 0), (0, other.height - 1))
+        centres = [moved @ (x + 0.5, y + 0.5) for x, y in corners]
+        right, down = (math.floor(place) for place in centres[0])
+        for (x, y), (u, v) in zip(corners, centres, strict=True):
+            if max(abs(u - x - right - 0.5), abs(v - y - down - 0.5)) > _WITHIN:
+                return None
+        return down, right
 
     def ratio_of(self, coarse: Grid) -> int | None:
         """How many of these pixels a pixel of another grid has along a side; None if it does not fit.
