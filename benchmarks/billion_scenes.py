@@ -26,6 +26,7 @@ HERE = Path(__file__).parent
 STAGES = ("sample", "top trees", "distribute", "grow", "assemble")
 FIT = {"n_estimators": 4, "trees_per_top": 4, "random_state": 0}
 PAPER_LIMIT = "16GB"
+SPILL_LIMIT = "52GB"  # with the files of the scenes, 60 GB in all
 SCENES, WIDTH = 4, 25_000
 
 
@@ -36,12 +37,12 @@ def run_worker(what: str, **arguments: Any) -> Run:
     return result
 
 
-def billion(work: Path, step: int, journal: Journal, console: Console) -> None:
+def billion(work: Path, step: float, journal: Journal, console: Console) -> None:
     """Fit scenes of `step` megapixels each: one, two, three and four of them."""
-    console.print(f"writing {SCENES} scenes of {step} megapixels")
-    scenes = write_scenes(work / f"scenes-{step}", SCENES, step * 10**6 // WIDTH, WIDTH)
+    console.print(f"writing {SCENES} scenes of {step:g} megapixels")
+    scenes = write_scenes(work / f"scenes-{step:g}", SCENES, round(step * 10**6 / WIDTH), WIDTH)
     console.print(f"scenes and labels: {human_bytes(scenes.nbytes)}")
-    runs: dict[int, Run] = {}
+    runs: dict[float, Run] = {}
     for count in range(1, SCENES + 1):
         first = scenes.first(count)
         parameters = {"megapixels": count * step, "scenes": count, "memory_limit": PAPER_LIMIT}
@@ -56,6 +57,7 @@ def fit(work: Path, scenes: Scenes, count: int) -> Run:
     settings = FIT | {
         "balance": 1.0,
         "memory_limit": PAPER_LIMIT,
+        "spill_limit": SPILL_LIMIT,
         "checkpoint_dir": str(checkpoint),
         "verbose": 1,
     }
@@ -84,16 +86,16 @@ HEADINGS = (
 )
 
 
-def rows_of(runs: dict[int, Run]) -> list[list[str]]:
+def rows_of(runs: dict[float, Run]) -> list[list[str]]:
     return [_row(size, run) for size, run in runs.items()]
 
 
-def _row(size: int, run: Run) -> list[str]:
+def _row(size: float, run: Run) -> list[str]:
     """Seconds are those of the stages, which count those of interrupted attempts, too."""
     report, stages = run["report"], stages_of(run)
     each = report["seconds"] / report["rows"] / report["trees"] * 1e9
     return [
-        f"{size:,}",
+        f"{size:,g}",
         *(f"{stages[name]['seconds']:,.1f}" for name in STAGES),
         f"{report['seconds']:,.1f}",
         f"{each:.0f}",
@@ -103,6 +105,6 @@ def _row(size: int, run: Run) -> list[str]:
     ]
 
 
-def in_markdown(runs: dict[int, Run]) -> list[str]:
+def in_markdown(runs: dict[float, Run]) -> list[str]:
     """The table of docs/results.md."""
     return [f"| {' | '.join(row)} |" for row in (list(HEADINGS), ["---"] * len(HEADINGS), *rows_of(runs))]

@@ -81,7 +81,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--billion", action="store_true")
-    parser.add_argument("--step", type=int, default=250, help="megapixels between the sizes of --billion")
+    parser.add_argument("--step", type=float, default=250, help="megapixels between the sizes of --billion")
     parser.add_argument("--keep", action="store_true", help="keep the data")
     return parser.parse_args()
 
@@ -162,7 +162,7 @@ def show_maps(console: Console, runs: dict[str, list[Run]], pixels: int, small: 
     table.add_row("map, a quarter of the lines", "", f"{small['seconds']:.1f}", human_bytes(small["peak"]))
     console.print(table)
     for verdict in scene_goals.of_maps(runs, small, MAP_LIMIT):
-        console.print(verdict, soft_wrap=True)
+        console.print(str(verdict), soft_wrap=True)
 
 
 # Fits.
@@ -221,7 +221,7 @@ def show_fits(console: Console, runs: dict[str, list[Run]], pixels: int) -> None
         table.add_row(what, f"{middle:.1f}", f"{best['seconds']:.1f}", *seconds, f"{bytes_per_row(best):.1f}")
     console.print(table)
     for verdict in scene_goals.of_fits(runs):
-        console.print(verdict, soft_wrap=True)
+        console.print(str(verdict), soft_wrap=True)
 
 
 if __name__ == "__main__":
