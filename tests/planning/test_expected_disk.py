@@ -81,3 +81,21 @@ def test_an_estimate_of_the_disk_follows_parameters_and_refuses_what_fit_refuses
     for wrong in (None, "rows.csv", x[0]):
         with pytest.raises(oldgrowth.errors.DataError, match="X"):
             model.set_params(n_estimators=8).estimate_disk(wrong)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1, 0.01])
+def test_the_disk_for_classes_of_noise_follows_how_rare_they_are(tmp_path: Path, share: float) -> None:
+    """Of few rows of other classes, most lie beside one of the same class, and share its leaf."""
+    rng = np.random.default_rng(0)
+    x, y = rng.random((40_000, 3), dtype=np.float32), rng.random(40_000) < share
+    params = {"trees_per_top": 60, "bucket_size": 4000, "store": "disk", "random_state": 0, "n_jobs": 1}
+    model = oldgrowth.RandomForestClassifier(60, **params, spill_dir=tmp_path)
+    data = oldgrowth.open_dataset(lambda: iter([(x, y)]))  # of which classes are known after the first pass
+    with pytest.raises(oldgrowth.errors.DiskTooSmallError) as refused:
+        model.set_params(spill_limit="100kB").fit(data)
+    named = re.search(r"spill_limit of at least (\d+)MB", str(refused.value))
+    assert named is not None
+    disk: list[int] = []
+    most = int(named[1]) * 10**6
+    model.set_params(spill_limit=most).fit(data, callback=lambda now: disk.append(now.disk))
+    assert max(disk) < most < 2.5 * max(disk)

@@ -178,6 +178,7 @@ def _prepare(context: FitContext, planner: Planner, sampled: Sampled, limits: Li
     plan = replace(planner.plan(summary, sampled.rows.classes), levels=sampled.rows.levels)
     widths = Widths.of(sampled.codec.widths, codec=sampled.codec.bytes)
     sizes = Sizes.of(plan, sampled.rows, summary.n_rows, widths, summary.weighted)
+    sizes = sizes.with_classes(summary.class_rows)
     begun_with = saved_store(context.checkpoint)
     expected = memory_model_of(
         plan, sizes, limits if begun_with is None else replace(limits, store=begun_with)

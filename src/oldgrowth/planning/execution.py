@@ -281,8 +281,8 @@ def refuse_at_start(planner: Planner, rows: TrainingRows, limits: Limits) -> Non
 
 
 def _refuse_disk_at_start(planner: Planner, rows: TrainingRows, limits: Limits, n_classes: int) -> None:
-    """Refuse a disk that is too small even for the narrowest rows, and name the space that the widest ones
-    need."""
+    """Refuse a disk that is too small even for the narrowest rows and one rare class, and name the space that
+    the widest rows and classes of noise need."""
 
     def model(widths: Widths, n_classes: int) -> MemoryModel:
         plan = planner.expected(DataSummary(n_rows, rows.n_features, n_classes, widths.record))
@@ -298,7 +298,7 @@ def _refuse_disk_at_start(planner: Planner, rows: TrainingRows, limits: Limits, 
     widest = Widths.widest(rows.n_features, n_rows, rows.most_values)
     wide = model(widest, n_classes if classes_known else _MANY_CLASSES)
     wide = wide.gathered() if store == "gather" else wide
-    _tops_per_round(plan, narrow.sizes, limits, DiskNeeds.of(wide.plan, wide.sizes))
+    _tops_per_round(plan, replace(narrow.sizes, mixed=0.0), limits, DiskNeeds.of(wide.plan, wide.sizes))
 
 
 def _asked_for(model: MemoryModel) -> str:

@@ -3,7 +3,10 @@ form."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
 
 from .. import _core
 from ..plan import Plan
@@ -37,6 +40,7 @@ class Sizes:
     labels: int  # bytes of labels that are learned as they stream by
     image: int  # bytes of the image whose pixels the rows are; 0 if they are not
     gathered: bool = False  # rows are gathered from the image, and have only numbers on disk
+    mixed: float | None = None  # how likely two rows are of different classes; None if it is not known
 
     @staticmethod
     def of(plan: Plan, rows: TrainingRows, n_rows: int, widths: Widths, weighted: bool = False) -> Sizes:
@@ -63,6 +67,13 @@ class Sizes:
             labels=rows.label_bytes,
             image=rows.image_bytes or 0,
         )
+
+    def with_classes(self, class_rows: npt.NDArray[np.int64]) -> Sizes:
+        """With the rows of each class known, if there are classes."""
+        if not len(class_rows):
+            return self
+        shares = class_rows / class_rows.sum()
+        return replace(self, mixed=float(1 - shares @ shares))
 
     @property
     def vote_row(self) -> int:
