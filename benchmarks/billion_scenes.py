@@ -2,7 +2,8 @@
 
 One top tree with four trees, balance 1, from GeoTIFFs, with the paper's limit on memory. The pixels are those
 of the first one to four of four scenes, one south of the other, with a file of labels for all of them; they
-are written once. A finished size is not run again, and an interrupted one goes on from its checkpoint.
+are written once. A finished size is not run again, and an interrupted one goes on from its checkpoint: its
+seconds are then those of the last attempt alone, and the number of attempts says so.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ def billion(work: Path, step: float, journal: Journal, console: Console) -> None
 def fit(work: Path, scenes: Scenes, count: int) -> Run:
     for file in scenes.files:
         forget(file)
-    checkpoint = work / f"checkpoint-{count}"
+    checkpoint, tries = work / f"checkpoint-{count}", work / f"attempts-{count}"
+    attempts = 1 + (int(tries.read_text()) if tries.exists() else 0)
+    tries.write_text(str(attempts))
     settings = FIT | {
         "balance": 1.0,
         "memory_limit": PAPER_LIMIT,
@@ -64,7 +67,8 @@ def fit(work: Path, scenes: Scenes, count: int) -> Run:
     run = run_worker("fit from scene", bands=scenes.bands, labels=scenes.labels, fit=settings)
     del run["report"]["rows_by_bucket"]
     shutil.rmtree(checkpoint, ignore_errors=True)
-    return run | {"scene_bytes": scenes.nbytes}
+    tries.unlink()
+    return run | {"scene_bytes": scenes.nbytes, "attempts": attempts}
 
 
 def forget(file: str) -> None:
@@ -83,6 +87,7 @@ HEADINGS = (
     "peak memory GB",
     "most disk GB",
     "files GB",
+    "attempts",
 )
 
 
@@ -91,7 +96,6 @@ def rows_of(runs: dict[float, Run]) -> list[list[str]]:
 
 
 def _row(size: float, run: Run) -> list[str]:
-    """Seconds are those of the stages, which count those of interrupted attempts, too."""
     report, stages = run["report"], stages_of(run)
     each = report["seconds"] / report["rows"] / report["trees"] * 1e9
     return [
@@ -102,6 +106,7 @@ def _row(size: float, run: Run) -> list[str]:
         f"{report['nodes']:,}",
         report["store"],
         *(f"{run[what] / 1e9:.2f}" for what in ("peak", "most_disk", "scene_bytes")),
+        str(run["attempts"]),
     ]
 
 

@@ -82,10 +82,12 @@ def test_growing_sizes_are_journalled(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(billion_scenes, "SCENES", 2)
     console = Console(record=True, width=300)
     journal = tmp_path / "runs.jsonl"
+    (tmp_path / "attempts-2").write_text("1")  # of a run that was killed
     billion_scenes.billion(tmp_path, 0.02, Journal(journal), console)
     monkeypatch.setattr(billion_scenes, "run_worker", None)
     billion_scenes.billion(tmp_path, 0.02, Journal(journal), console)
     rows = [line.split(" | ") for line in console.export_text().splitlines() if line.startswith("| 0.04")]
     assert len(rows) == 2 and rows[0] == rows[1]
     assert len(rows[0]) == len(billion_scenes.HEADINGS)
-    assert not list(tmp_path.glob("checkpoint*"))
+    assert rows[0][-1] == "2 |"
+    assert not list(tmp_path.glob("checkpoint*")) and not list(tmp_path.glob("attempts*"))
