@@ -93,6 +93,18 @@ def test_the_files_of_labels_are_refused(made):
     assert contents(folder) == before
 
 
+@pytest.mark.parametrize("name", ["m.png", "m.jp2", "m", "m.tif.gz"])
+def test_names_of_other_formats_are_refused(made, name):
+    """The files are GeoTIFFs, whatever they are called."""
+    forest, scene, folder = made
+    before = contents(folder)
+    for path, options in ((folder / name, {}), (folder / "map.tif", {"confidence": folder / name})):
+        with pytest.raises(ParameterError, match=r"(path|confidence) must be a file that ends in .tif"):
+            raster.write_map(forest, scene, path, **options)
+    assert contents(folder) == before
+    raster.write_map(forest, scene, folder / "map.TIFF")
+
+
 def test_what_is_not_a_regular_file_is_refused(made):
     forest, scene, folder = made
     os.mkfifo(folder / "pipe.tif")

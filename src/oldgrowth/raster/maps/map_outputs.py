@@ -17,6 +17,7 @@ from ...errors import (
     DirectoryInUseError,
     MapInUseError,
     MapTooLargeError,
+    ParameterError,
     SameFileError,
     SpillDirectoryError,
     UnfinishedMapError,
@@ -32,6 +33,7 @@ from .cog import CopyFailed
 # Files that GDAL keeps beside a raster: names of categories and statistics, overviews, a mask.
 SIDECAR = ".aux.xml"
 _SIDECARS = (SIDECAR, ".ovr", ".msk")
+SUFFIXES = (".tif", ".tiff")
 _LONGEST_NAME = 200
 # The parameters that name files of layers.
 _PARAMETERS = {"classes": "path", "values": "path"}
@@ -60,6 +62,10 @@ class Outputs:
                     raise SameFileError(_parameter(name), self.named[name], what)
             _check_directory(self.named[name], path.parent)
             _check_name(self.named[name], path)
+            if self.named[name].suffix.lower() not in SUFFIXES:
+                raise ParameterError(
+                    _parameter(name), str(self.named[name]), f"a file that ends in {SUFFIXES[0]}"
+                )
         free = disk_space(self.directory.parent).free + _bytes_in(self.directory)
         if free < raw_bytes:
             raise MapTooLargeError(self.first, raw_bytes, free)

@@ -83,10 +83,11 @@ def write_map(  # noqa: PLR0913 - three files, how they look, and how they are m
         One scene, opened by `open_scene` or `scene_like`. A `LeftOutWarning` tells if the forest was trained
         with a mask, or with a given nodata value, that a scene of `open_scene` does not have.
     path : path
-        The map: the class of each pixel, or the value (float32) if the forest is a regression. Classes that
-        are whole numbers from 0 to 65,535 are their own pixel values; others are counted from 1. Names of the
-        classes are in the tags ``CLASS_1``, ``CLASS_2``, ..., and as category names in a file ``.aux.xml``
-        beside the map, where GDAL keeps them. The tag ``OLDGROWTH_MODEL`` is the digest of the forest.
+        The map, a file that ends in ``.tif`` or ``.tiff``, as the others do: the class of each pixel, or the
+        value (float32) if the forest is a regression. Classes that are whole numbers from 0 to 65,535 are
+        their own pixel values; others are counted from 1. Names of the classes are in the tags ``CLASS_1``,
+        ``CLASS_2``, ..., and as category names in a file ``.aux.xml`` beside the map, where GDAL keeps them.
+        The tag ``OLDGROWTH_MODEL`` is the digest of the forest.
     probabilities : path, optional
         A file with a band for the probability of each class.
     probability_type : {"uint8", "float32"}, default "uint8"
