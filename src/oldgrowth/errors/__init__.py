@@ -15,6 +15,8 @@ from .categories import (
     LevelKindError,
     NotCategoricalError,
     NumbersExpectedError,
+    RoundedLevelError,
+    SameLevelError,
     TextColumnsError,
     TooManyLevelsError,
 )
@@ -227,7 +229,9 @@ __all__ = [
     "RecipeError",
     "RememberedSceneError",
     "RemoteRasterError",
+    "RoundedLevelError",
     "SameFileError",
+    "SameLevelError",
     "SameNumberError",
     "SameRoleError",
     "SceneError",
