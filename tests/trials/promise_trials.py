@@ -105,6 +105,16 @@ TRIALS = [
         errors.DataError,
         ("t.csv",),
     ),
+    *(
+        Trial(
+            f"levels {one} and {other} are not one",
+            lambda: classifier(categorical_features=["y"]).fit(open_dataset("t.csv", target="a")),
+            writes("t.csv", csv(one, other)),
+            errors.SameLevelError,
+            (str(one), str(other), "'y'", "t.csv", "types"),
+        )
+        for one, other in (("007", "7"), (2**60, 2**60 + 1))
+    ),
     Trial("labels around 2**60", classes(labelled(2**60, 2**60 + 1)), result=[2**60, 2**60 + 1]),
     Trial("labels with a NUL", classes(labelled("a", "a\0")), result=["a", "a\0"]),
     Trial(

@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _check_sample_weight
 
+from ..checks import refuse_masked
 from ..datasets.arguments import ELSEWHERE, library_of
 from ..errors import DataError, NotNumbersError, OldgrowthError
 from ..messages.surface import short
@@ -31,6 +32,7 @@ _LENGTHS = re.compile(r"inconsistent numbers of samples: \[(\d+), (\d+)\]")
 
 def refuse_other_sources(X: Any) -> None:
     """Refuse X that must first be opened as a dataset, or converted to an array."""
+    refuse_masked("X", X)
     plain = isinstance(X, bool | int | float | complex | bytes | dict | set)
     if X is None or (plain and not hasattr(X, "shape")):
         raise DataError(
@@ -104,6 +106,7 @@ def check_target(y: Any, numeric: bool) -> None:
     """Refuse a target that does not have one value for each row, or has values of several kinds."""
     if y is None:
         return
+    refuse_masked("y", y)
     if isinstance(y, str | bytes | dict | set) or not (
         hasattr(y, "__len__") or hasattr(y, "__array__") or hasattr(y, "__array_function__")
     ):
@@ -138,6 +141,7 @@ def check_length(y: Any, n_rows: int, name: str = "y") -> None:
 
 def _check_weights(sample_weight: Any, n_rows: int) -> None:
     """Refuse weights that are missing, negative, infinite or too few."""
+    refuse_masked("sample_weight", sample_weight)
     with explained("sample_weight"):
         given = np.asarray(sample_weight)
         if given.dtype.kind in "mM":
