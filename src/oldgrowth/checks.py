@@ -37,7 +37,9 @@ def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
 
 def refuse_masked(name: str, values: Any) -> None:
     """Refuse a masked array with masked values: as an array it has what is under the mask."""
-    if isinstance(values, np.ma.MaskedArray) and (masked := int(np.ma.count_masked(values))):
+    if isinstance(values, np.ma.MaskedArray) and (
+        masked := int(np.count_nonzero(np.ma.getmaskarray(values)))
+    ):
         raise MaskedValuesError(name, masked)
 
 
