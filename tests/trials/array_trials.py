@@ -232,6 +232,8 @@ TRIALS = [
     ),
     fit_refused("decimals as labels", X, "Decimal", "row 0", y=[Decimal(1), Decimal(2)] * 20),
     fit_refused("labels beyond 64 bits", X, str(2**70), "row 0", "text", y=[2**70, 2**70 + 1] * 20),
+    fit_refused("text as weights", X, "sample_weight", "text", "'a' in row 0", weight=["a"] * 40),
+    fit_refused("mixed weights", X, "'x' in row 39", weight=np.array([*[1.0] * 39, "x"], dtype=object)),
     fit_refused("a negative weight", X, "row 2", "-1.0", weight=[1.0, 1.0, -1.0, 1.0] * 10),
     Trial(
         "texts of polars that end in NUL",

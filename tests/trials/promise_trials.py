@@ -175,6 +175,19 @@ TRIALS = [
         ("path", "directory"),
     ),
     Trial(
+        "a forest saved to a link to nowhere",
+        lambda: classifier().fit(X, Y).save("f.og"),
+        lambda: os.symlink("gone/f.og", "f.og"),
+        errors.UnwritableFileError,
+        ("f.og", "gone does not exist"),
+    ),
+    Trial(
+        "a checkpoint that does not fit",
+        lambda: classifier(checkpoint_dir="ck", spill_limit="1B").fit(X, Y),
+        error=errors.DiskTooSmallError,
+        words=("choose a checkpoint_dir", "spill_limit"),
+    ),
+    Trial(
         "a forest saved to the root",
         lambda: classifier().fit(X, Y).save("/"),
         error=errors.ParameterError,

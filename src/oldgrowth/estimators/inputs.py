@@ -122,7 +122,7 @@ def check_target(y: Any, numeric: bool) -> None:
     if values.ndim == 0 or values.dtype.kind not in "OUST":
         return
     if numeric:
-        _refuse_text(values.reshape(-1))
+        _refuse_text(values.reshape(-1), "y", "a regression needs numbers, and a classifier learns labels")
     elif values.dtype.kind == "O":
         _refuse_mixture(values.reshape(-1))
         _refuse_odd_labels(values.reshape(-1))
@@ -146,6 +146,7 @@ def _check_weights(sample_weight: Any, n_rows: int) -> None:
         given = np.asarray(sample_weight)
         if given.dtype.kind in "mM":
             raise DataError(f"sample_weight holds times ({given.dtype}): weights must be numbers.")
+        _refuse_text(given.reshape(-1), "sample_weight", "weights must be numbers")
         weights = given.astype(np.float64)
     if weights.ndim != 1:
         return  # one number for all rows; scikit-learn refuses other shapes
@@ -206,13 +207,10 @@ def _refuse_missing(values: npt.NDArray[Any], numeric: bool) -> None:
         )
 
 
-def _refuse_text(values: npt.NDArray[Any]) -> None:
-    for row, value in enumerate(values.tolist()):
+def _refuse_text(values: npt.NDArray[Any], name: str, why: str) -> None:
+    for row, value in enumerate(values.tolist() if values.dtype.kind not in "biuf" else ()):
         if not _is_number(value):
-            raise DataError(
-                f"y holds {_kind(value)} ({short(value)} in row {row}), but a regression needs numbers: "
-                "a classifier learns labels."
-            )
+            raise DataError(f"{name} holds {_kind(value)} ({short(value)} in row {row}): {why}.")
 
 
 def _refuse_mixture(values: npt.NDArray[Any]) -> None:
