@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from .errors import ParameterError
+from .errors import MaskedValuesError, ParameterError
 
 
 def is_whole(value: Any) -> TypeGuard[int]:
@@ -33,6 +33,14 @@ def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
         return float(value)
     bounds = f"at least {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
     raise ParameterError(name, value, f"a number {bounds}")
+
+
+def refuse_masked(name: str, values: Any) -> None:
+    """Refuse a masked array with masked values: as an array it has what is under the mask."""
+    if isinstance(values, np.ma.MaskedArray) and (
+        masked := int(np.count_nonzero(np.ma.getmaskarray(values)))
+    ):
+        raise MaskedValuesError(name, masked)
 
 
 def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> Any:

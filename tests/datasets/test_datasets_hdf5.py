@@ -11,6 +11,7 @@ import pytest
 from oldgrowth import open_dataset
 from oldgrowth.cli.main import run
 from oldgrowth.errors import ChangedSourceError, MissingValuesError, OtherFilesError, ParameterError
+from oldgrowth.messages.warnings import UnwrittenValuesWarning
 
 ROWS, COLUMNS = 40, 3
 
@@ -157,3 +158,35 @@ def test_other_files_belong_to_the_fingerprint(tmp_path, kind):
     with pytest.raises(ChangedSourceError, match=rf"{other.name}.*was modified"):
         list(data.batches(1000))
     assert open_dataset(path, external_files=True).fingerprint() != before
+
+
+def incomplete(path, chunks, written):
+    with h5py.File(path, "w") as file:
+        data = file.create_dataset("X", (ROWS, COLUMNS), np.float32, chunks=chunks, fillvalue=-1.0)
+        if written:
+            data[:written] = 1
+        file["y"] = np.arange(ROWS) % 2
+    return path
+
+
+@pytest.mark.parametrize(
+    ("chunks", "written", "what"),
+    [
+        ((16, COLUMNS), 16, "2 of its 3 chunks were"),
+        ((16, 2), 0, "6 of its 6"),
+        (None, 0, "It was never written"),
+    ],
+)
+def test_parts_that_were_never_written_draw_a_warning(tmp_path, chunks, written, what):
+    path = incomplete(tmp_path / "t.h5", chunks, written)
+    with pytest.warns(
+        UnwrittenValuesWarning, match=rf"t\.h5 \(X\) may be incomplete. {what}.* read as -1\.0"
+    ):
+        found = values(path, target="y")
+    np.testing.assert_array_equal(found, [1] * written + [-1] * (ROWS - written))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("chunks", [(16, COLUMNS), (1, 1), None])
+def test_what_was_written_draws_no_warning(tmp_path, chunks):
+    assert len(values(incomplete(tmp_path / "t.h5", chunks, ROWS), target="y")) == ROWS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -19,10 +20,13 @@ from oldgrowth.datasets import level_counts
 from oldgrowth.datasets.level_counts import LearnedLevels, LevelLimit
 from oldgrowth.datasets.levels import NOT_THERE, Levels
 from oldgrowth.errors import (
+    BadValueError,
     DifferentFilesError,
     DifferentLevelKindsError,
     LevelKindError,
     NumbersExpectedError,
+    RoundedLevelError,
+    SameLevelError,
     TextColumnsError,
     TooManyLevelsError,
 )
@@ -203,3 +207,75 @@ def test_what_is_odd_is_told():
     frame = pd.DataFrame({"n": ["?"] * 5 + ["1.5"] * 95, "x": range(n)})
     with pytest.warns(NumericTextWarning, match=r"'n' \(but not '\?'\)"):
         levels_of(open_dataset(frame))
+
+
+SAME = [("007", "7"), ("7", "07"), ("-03", "-3"), (str(2**60), str(2**60 + 1)), (str(2**70), str(2**70 + 1))]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+@pytest.mark.parametrize("apart", [1, 1_200_000], ids=["of one batch", "of two batches"])
+def test_texts_of_csv_that_are_one_number_are_no_level(tmp_path, one, other, apart):
+    (tmp_path / "t.csv").write_text("c,x\n" + f"{one},1\n" * apart + f"{other},1\n")
+    data = open_dataset(tmp_path / "t.csv")
+    with pytest.raises(SameLevelError, match=r"'c'.*t\.csv.*types=") as raised:
+        levels_of(data, (0,))
+    assert f"'{one}'" in str(raised.value) and f"'{other}'" in str(raised.value)
+    assert "--type c=string" in raised.value.on_command_line
+    text = open_dataset(tmp_path / "t.csv", types={"c": "string"})
+    assert list(learned(text, (0,)).counted[0].rows) == [one, other]
+
+
+@pytest.mark.parametrize("texts", [("007", "012"), ("7", "7.0", "+7", "7e0"), ("0.5", "0.50"), ("0", "-0")])
+def test_numbers_of_csv_that_are_levels(tmp_path, texts):
+    (tmp_path / "t.csv").write_text("c\n" + "".join(f"{text}\n" for text in texts * 3) + "NA\n")
+    numbers = tuple(dict.fromkeys(float(text) for text in texts))
+    assert levels_of(open_dataset(tmp_path / "t.csv"), (0,))[0].values == numbers
+
+
+def test_a_text_in_levels_of_csv_is_an_error_with_its_line(tmp_path):
+    (tmp_path / "t.csv").write_text("c\n" + "007\n" * 1_200_000 + "red\n")
+    with pytest.raises(BadValueError, match="line 1200002, column c: 'red'"):
+        levels_of(open_dataset(tmp_path / "t.csv"), (0,))
+
+
+@pytest.mark.parametrize("names", [("007", "7"), ("07", "7"), ("7", "8")])
+def test_names_of_directories_that_are_one_number_are_no_level(tmp_path, names):
+    for name in names:
+        (tmp_path / f"c={name}").mkdir()
+        pd.DataFrame({"x": [1.0, 2.0]}).to_parquet(tmp_path / f"c={name}" / "a.parquet")
+    data = open_dataset(tmp_path, features=["c"])
+    if names == ("7", "8"):
+        assert levels_of(data, (0,))[0].values == (7, 8)
+        return
+    with pytest.raises(SameLevelError, match=f"'{names[0]}' and '7' of the categorical feature 'c'"):
+        levels_of(data, (0,))
+
+
+def test_how_levels_were_written_is_merged_and_kept(tmp_path):
+    (tmp_path / "t.csv").write_text("c\n007\n012\n")
+    (tmp_path / "u.csv").write_text("c\n7\n")
+    first, other = (learned(open_dataset(tmp_path / name), (0,)) for name in ("t.csv", "u.csv"))
+    for one, following in ((first, other), (other, first)):
+        again = LearnedLevels(open_dataset(tmp_path / "t.csv"), (0,))
+        again.restore(pickle.loads(pickle.dumps(one)).state())
+        assert again.state() == one.state()
+        with pytest.raises(SameLevelError, match="the same number"):
+            again.merge(following)
+    again = LearnedLevels(open_dataset(tmp_path / "t.csv"), (0,))
+    again.merge(first)
+    again.merge(first)
+    assert again.counted[0].odd == {7: "007", 12: "012"}
+
+
+def test_decimals_are_levels_without_rounding():
+    pair = [Decimal("1000000000000000000001"), Decimal("1000000000000000000002")]
+    data = open_dataset(pa.table({"c": [*pair, None, Decimal(7)]}))
+    levels = levels_of(data, (0,))
+    assert levels[0].values == (10**21 + 1, 10**21 + 2, 7)
+    np.testing.assert_array_equal(codes_of(data, levels)[:, 0], [0, 1, np.nan, 2])
+    assert levels_of(open_dataset(pa.table({"c": [Decimal("0.10"), Decimal("0.5")]})), (0,))[0].values == (
+        0.1,
+        0.5,
+    )
+    with pytest.raises(RoundedLevelError, match=r"'c' of .*0\.1000000000000000000001"):
+        levels_of(open_dataset(pa.table({"c": [Decimal("0.1000000000000000000001")]})), (0,))

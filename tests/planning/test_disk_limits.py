@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import resource
 import shutil
@@ -16,6 +17,7 @@ from helpers import make_data, module_of_stage
 from oldgrowth import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from oldgrowth.errors import DiskTooSmallError, SpillDirectoryError, SpillLimitError
 from oldgrowth.storage.workspace import Workspace, spill_workspace
+from oldgrowth.system import limits
 
 X, Y = make_data(6000, 5, 3, seed=1)
 NOISE = np.random.default_rng(0).normal(size=len(Y))
@@ -143,3 +145,23 @@ def test_a_directory_that_is_removed_during_a_fit(tmp_path, monkeypatch, where: 
     whole = RandomForestClassifier(8, bucket_size=500, random_state=0).fit(X, Y)
     assert found.forest_.digest() == whole.forest_.digest()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_share_as_limit_is_of_the_disk_that_is_used(tmp_path, monkeypatch):
+    totals = {tmp_path / "spill": 1000, tmp_path / "checkpoint": 4000}
+    for path in totals:
+        path.mkdir()
+    usage = shutil.disk_usage("/")
+    monkeypatch.setattr(limits, "disk_space", lambda path: usage._replace(total=totals[path]))
+    given = {"memory_limit": "2GB", "spill_limit": 0.5, "spill_dir": tmp_path / "spill"}
+    assert limits.limits_of(given | {"checkpoint_dir": None}).spill_limit == 500
+    assert limits.limits_of(given | {"checkpoint_dir": tmp_path / "checkpoint"}).spill_limit == 2000
+
+
+def test_a_full_disk_names_the_directory_to_choose(tmp_path):
+    full = OSError(errno.ENOSPC, "No space left on device")
+    for persistent, name in ((True, "checkpoint_dir"), (False, "spill_dir")):
+        workspace = Workspace(tmp_path, -1, persistent)
+        error = workspace.write_failed(full, tmp_path / "rows", 100)
+        assert f"choose another {name}" in str(error)
+        assert f"choose another {name}" in error.on_command_line

@@ -17,6 +17,8 @@ from oldgrowth import errors, open_dataset, plot
 
 TEXT = frame(b="red", c=["u", "v"] * 20)[NAMES]
 DATE = pd.Timestamp("2020-01-01")
+HIDDEN = np.ma.masked_array(X, np.arange(X.size).reshape(X.shape) == 7)
+HIDDEN_SIDE = np.ma.masked_array(Y, np.arange(len(Y)) == 7)
 LABELS = np.where(Y, "wet", "dry")
 
 
@@ -230,6 +232,8 @@ TRIALS = [
     ),
     fit_refused("decimals as labels", X, "Decimal", "row 0", y=[Decimal(1), Decimal(2)] * 20),
     fit_refused("labels beyond 64 bits", X, str(2**70), "row 0", "text", y=[2**70, 2**70 + 1] * 20),
+    fit_refused("text as weights", X, "sample_weight", "text", "'a' in row 0", weight=["a"] * 40),
+    fit_refused("mixed weights", X, "'x' in row 39", weight=np.array([*[1.0] * 39, "x"], dtype=object)),
     fit_refused("a negative weight", X, "row 2", "-1.0", weight=[1.0, 1.0, -1.0, 1.0] * 10),
     Trial(
         "texts of polars that end in NUL",
@@ -400,6 +404,26 @@ TRIALS = [
         lambda: regressor().fit(X, Y).score(open_dataset(X, target=LABELS)),
         error=errors.DataError,
         words=("text",),
+    ),
+    fits("a masked array without masked values", np.ma.masked_array(X, np.inf < X)),
+    fits("a masked array with missing values", HIDDEN.astype(float).filled(np.nan)),
+    fit_refused("masked values", HIDDEN, "X", "1 masked value", "filled"),
+    fit_refused("masked values of a regression", HIDDEN, "X", "masked", model=regressor),
+    fit_refused("masked labels", X, "y", "1 masked value", y=HIDDEN_SIDE),
+    fit_refused("masked weights", X, "sample_weight", "masked", weight=HIDDEN_SIDE),
+    fit_refused("one column of a frame", pd.Series(X[:, 0]), "2-dimensional"),
+    used("predict masked values", lambda forest: forest.predict(HIDDEN), "X", "masked"),
+    used("score masked values", lambda forest: forest.score(HIDDEN, Y), "X", "masked"),
+    used("score masked labels", lambda forest: forest.score(X, HIDDEN_SIDE), "y", "masked"),
+    *(
+        Trial(f"open {name}", call, error=errors.DataError, words=(name, "masked"))
+        for name, call in {
+            "source": lambda: open_dataset(HIDDEN),
+            "target": lambda: open_dataset(X, target=HIDDEN_SIDE),
+            "weight": lambda: open_dataset(X, weight=HIDDEN_SIDE),
+            "X of batch 0": lambda: open_dataset(lambda: iter([HIDDEN])),
+            "y of batch 0": lambda: open_dataset(lambda: iter([(X, HIDDEN_SIDE)])),
+        }.items()
     ),
     Trial(
         "fit a dataset and y",

@@ -105,6 +105,16 @@ TRIALS = [
         errors.DataError,
         ("t.csv",),
     ),
+    *(
+        Trial(
+            f"levels {one} and {other} are not one",
+            lambda: classifier(categorical_features=["y"]).fit(open_dataset("t.csv", target="a")),
+            writes("t.csv", csv(one, other)),
+            errors.SameLevelError,
+            (str(one), str(other), "'y'", "t.csv", "types"),
+        )
+        for one, other in (("007", "7"), (2**60, 2**60 + 1))
+    ),
     Trial("labels around 2**60", classes(labelled(2**60, 2**60 + 1)), result=[2**60, 2**60 + 1]),
     Trial("labels with a NUL", classes(labelled("a", "a\0")), result=["a", "a\0"]),
     Trial(
@@ -163,6 +173,19 @@ TRIALS = [
         lambda: os.mkdir("d"),
         errors.ParameterError,
         ("path", "directory"),
+    ),
+    Trial(
+        "a forest saved to a link to nowhere",
+        lambda: classifier().fit(X, Y).save("f.og"),
+        lambda: os.symlink("gone/f.og", "f.og"),
+        errors.UnwritableFileError,
+        ("f.og", "gone does not exist"),
+    ),
+    Trial(
+        "a checkpoint that does not fit",
+        lambda: classifier(checkpoint_dir="ck", spill_limit="1B").fit(X, Y),
+        error=errors.DiskTooSmallError,
+        words=("choose a checkpoint_dir", "spill_limit"),
     ),
     Trial(
         "a forest saved to the root",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..checks import refuse_masked
 from ..errors import (
     BatchError,
     ChangedSourceError,
@@ -141,6 +142,8 @@ def parts_of(number: int, batch: Any) -> Parts:
     given = batch if isinstance(batch, tuple) else (batch,)
     if not 1 <= len(given) <= 3:
         raise BatchError(number, f"has {len(given)} parts")
+    for name, values in zip(("X", "y", "weight"), given, strict=False):
+        refuse_masked(f"{name} of batch {number} of the callable", values)
     x = np.asarray(given[0])
     if x.ndim != 2 or x.shape[1] == 0 or x.dtype.kind not in "biufOUT":
         raise BatchError(

@@ -31,7 +31,7 @@ from .csv_options import CSVOptions
 from .csv_text import FIRST_BYTES, records, refuse_other_text
 from .files import SourceFile
 from .labels import type_class
-from .odd_texts import with_odd_texts
+from .odd_texts import with_odd_levels, with_odd_texts
 from .sniffing import codec_of, refuse_foreign
 from .table_files import FilesDataset
 
@@ -187,12 +187,15 @@ class CSVDataset(FilesDataset):
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         types = {name: self._schema.field(name).type for name in names}
         target = self.target if self._may_be_odd(types) else None
-        read_as = types if target is None else {**types, target: pa.string()}
+        levels = [name for name in names if self._may_be_odd_level(name, types[name])]
+        read_as = types | dict.fromkeys([*levels, *([] if target is None else [target])], pa.string())
         at = 0
         with self._explained(file, types), self._opened(file, read_as, names) as reader:
             for batch in reader:
                 if target is not None:
                     batch = with_odd_texts(batch, target, types[target], self._options.decimal)
+                for name in levels:
+                    batch = with_odd_levels(batch, name, types[name], self._options.decimal)
                 yield at, batch
                 at += batch.num_rows
             if not reader.seen:
@@ -205,6 +208,11 @@ class CSVDataset(FilesDataset):
             and self.target not in self._options.types
             and type_class(types[self.target]) in ("whole", "float", "bool")
         )
+
+    def _may_be_odd_level(self, name: str, kind: pa.DataType) -> bool:
+        """Whether levels are read as numbers although no type was given."""
+        given = name in self._options.types
+        return name in self._odd_levels and not given and type_class(kind) in ("whole", "float")
 
     @contextmanager
     def _opened(

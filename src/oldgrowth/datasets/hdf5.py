@@ -28,7 +28,7 @@ from .batches import Span
 from .columns import AllBut, choose_columns
 from .files import SourceFile, seen_now
 from .hdf5_links import Links
-from .hdf5_storage import StorageCheck, is_elsewhere
+from .hdf5_storage import StorageCheck, check_written, is_elsewhere
 from .matrix import Beside, MatrixDataset
 from .numpy_files import beside, member_of, single
 from .partition_edges import row_edges
@@ -236,11 +236,11 @@ class HDF5Source:
 
     def check(self, paths: Iterable[str]) -> None:
         """Refuse datasets whose values are incomplete, or in other files without permission."""
-        outside = {*self._elsewhere, *self.links.elsewhere}.intersection(paths)
-        if outside:
-            with self.opened() as h5:
-                for path in sorted(outside):
-                    self.data(h5, path)
+        with self.opened() as h5:
+            for path in paths:
+                data = self.data(h5, path)
+                if path not in self._elsewhere:
+                    check_written(f"{self.file.path} ({path})", data)
 
     def data(self, h5: Any, path: str) -> Any:
         data = h5[path]

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import MissingValuesError, OtherFilesError
+from ..messages.log import warn
+from ..messages.warnings import UnwrittenValuesWarning
 from .files import SourceFile, seen_now
 
 DEEPEST = 8  # maximum nesting of virtual datasets
@@ -81,6 +83,18 @@ class StorageCheck:
             raise MissingValuesError(
                 where, f"takes values from {found}, which cannot be read ({error})"
             ) from error
+
+
+def check_written(where: str, data: Any) -> None:
+    """Warn of parts without values: an interrupted writer leaves them, and writers that omit a fill value."""
+    parts = 1 if data.chunks is None else math.prod(map(_ceiling, data.shape, data.chunks))
+    written = int(data.id.get_storage_size() > 0) if data.chunks is None else data.id.get_num_chunks()
+    if data.size and written < parts:
+        warn(UnwrittenValuesWarning(where, parts - written, parts, data.fillvalue))
+
+
+def _ceiling(size: int, chunk: int) -> int:
+    return -(-size // chunk)
 
 
 def _check_external(where: str, plist: Any, data: Any) -> Iterator[str]:

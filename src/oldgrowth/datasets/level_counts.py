@@ -7,7 +7,7 @@ cut into partitions does not show in the result.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..errors import DifferentLevelKindsError, TooManyLevelsError
+from ..errors import DifferentLevelKindsError, SameLevelError, TooManyLevelsError
 from ..messages.log import warn
 from ..messages.warnings import IdColumnWarning, NumericTextWarning, PooledLevelsWarning
 from .labels import type_class
@@ -45,12 +45,16 @@ class LevelLimit:
 
 @dataclass(frozen=True)
 class RawColumns:
-    """Consecutive rows of some columns, and their weights."""
+    """Consecutive rows of some columns, and their weights.
+
+    `odd` has, for numbers that are text in the source, the text of those that it alone may tell apart.
+    """
 
     first_row: int
     where: str
     columns: list[pa.Array]
     weights: npt.NDArray[np.float64] | None
+    odd: Sequence[pa.Array | None] = ()
 
     @property
     def end(self) -> int:
@@ -73,11 +77,15 @@ class CountedLevels:
     def __init__(self, name: str | int) -> None:
         self.name = name
         self.rows: dict[Level, int] = {}
+        self.odd: dict[Level, str] = {}  # how levels were written, if not in the usual way
         self.is_text: bool | None = None
         self.bytes = 0
 
-    def add(self, part: RawColumns, column: pa.Array) -> None:
+    def add(self, part: RawColumns, column: pa.Array, odd: pa.Array | None = None) -> None:
         places, distinct = told_apart(column)
+        if self.odd or (odd is not None and odd.null_count < len(odd)):
+            odd = pa.nulls(len(column), pa.string()) if odd is None else odd
+            self._check_written(places, levels_in(distinct, self.name, part.where), odd, part.where)
         if part.weights is not None:
             places = places[part.weights > 0]
         n = len(distinct)
@@ -95,7 +103,36 @@ class CountedLevels:
         """Add what was counted of rows that follow."""
         if following.is_text is not None:
             self._agree(following.is_text, where)
+        for level in self.odd.keys() & following.rows.keys():
+            self._write(level, following.odd.get(level, str(level)), where)
+        for level, text in following.odd.items():
+            self._write(level, text, where)
         self._count(following.rows.items())
+
+    def _check_written(
+        self, places: npt.NDArray[np.int64], levels: list[Level | None], odd: pa.Array, where: str
+    ) -> None:
+        """Refuse two texts that are one number: 007 and 7, or whole numbers that float64 rounds."""
+        written, texts = told_apart(odd)
+        plain = {levels[place] for place in np.unique(places[written < 0]).tolist() if place >= 0}
+        for level in plain & self.odd.keys():
+            self._write(level, str(level), where)
+        for place, text in enumerate(texts.to_pylist()):
+            level = levels[places[np.flatnonzero(written == place)[0]]]
+            if level in plain:
+                raise SameLevelError(self.name, text, str(level), where)
+            self._write(level, text, where)
+
+    def _write(self, level: Level | None, text: str, where: str) -> None:
+        """Note how a level is written in rows that follow."""
+        if level is None:
+            return
+        before = self.odd.get(level, str(level) if level in self.rows else text)
+        if before != text:
+            raise SameLevelError(self.name, before, text, where)
+        if level not in self.odd:
+            self.bytes += _BESIDE_TEXT + _BYTES_PER_CHARACTER * len(text)
+            self.odd[level] = text
 
     def _agree(self, is_text: bool, where: str) -> None:
         if self.is_text not in (None, is_text):
@@ -158,8 +195,9 @@ class LearnedLevels:
 
     def add(self, part: RawColumns) -> None:
         """Learn the levels of the rows that follow."""
-        for counted, column in zip(self.counted, part.columns, strict=True):
-            counted.add(part, column)
+        odd = part.odd or [None] * len(part.columns)
+        for counted, column, texts in zip(self.counted, part.columns, odd, strict=True):
+            counted.add(part, column, texts)
         self.end = part.end
         self.check()
 
@@ -193,19 +231,22 @@ class LearnedLevels:
 
     def state(self) -> dict[str, Any]:
         """Values that JSON can represent, from which `restore` makes the same."""
-        columns = [[c.is_text, list(c.rows), list(c.rows.values())] for c in self.counted]
+        columns = [
+            [c.is_text, list(c.rows), list(c.rows.values()), list(c.odd.items())] for c in self.counted
+        ]
         return {"end": self.end, "features": list(self.features), "columns": columns}
 
     def restore(self, state: dict[str, Any]) -> None:
         if tuple(state["features"]) != self.features or not _is_whole(state["end"]):
             raise ValueError("other features")
-        for counted, (is_text, levels, rows) in zip(self.counted, state["columns"], strict=True):
+        for counted, (is_text, levels, rows, odd) in zip(self.counted, state["columns"], strict=True):
             if len(set(levels)) != len(levels) or not all(map(_is_whole, rows)):
                 raise ValueError("a level twice, or no number of rows")
             if any(isinstance(level, str) != is_text for level in levels):
                 raise ValueError("levels of two kinds")
             counted.is_text = is_text
             counted._count(zip(levels, rows, strict=True))
+            counted.odd = {level: str(text) for level, text in odd}
         self.end = state["end"]
 
     def __getstate__(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..errors import ColumnTypeError, InfiniteLevelError, LevelKindError
+from ..errors import ColumnTypeError, InfiniteLevelError, LevelKindError, RoundedLevelError
 from .labels import type_class
 
 MOST_LEVELS = 65_534
@@ -112,7 +113,7 @@ def told_apart(column: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
     """For each row the place of its value among the distinct ones, -1 if it is missing; and these."""
     if str(column.type) == "string_view":
         column = column.cast(pa.large_string())
-    if pa.types.is_decimal(column.type) or pa.types.is_float16(column.type) or pa.types.is_null(column.type):
+    if pa.types.is_float16(column.type) or pa.types.is_null(column.type):
         column = column.cast(pa.float64())
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
@@ -138,6 +139,11 @@ def _number(value: Any, name: str | int, where: str) -> int | float | None:
     if value is None or value != value:
         return None
     number = float(value) if not isinstance(value, int) else int(value)
+    if isinstance(value, Decimal):
+        if value == int(value):
+            return int(value)
+        if Decimal(repr(number)) != value:
+            raise RoundedLevelError(name, value, where)
     if isinstance(number, float):
         if np.isinf(number):
             raise InfiniteLevelError(name, where)

@@ -1,6 +1,8 @@
-"""Keeps the text of labels that lose information as numbers: 007, or more digits than float64 holds.
+"""Keeps the text of labels and levels that lose information as numbers: 007, or more digits than float64
+holds.
 
-Two such labels may become the same number. This matters only for classes, so the text is kept with the batch.
+Two of them may become the same number. This matters only for classes and categories, so their text is kept
+with the batch.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ ODD_TEXTS = "\0odd texts"  # name of a column with the text of such labels, null
 # The canonical form of whole numbers that float64 holds exactly.
 PLAIN_NUMBER = r"^(0|-?[1-9][0-9]{0,14})$"
 PLAIN_BOOLS = pa.array(["true", "false"])
+ODD_LEVEL = r"^[-+]?0[0-9]|[0-9]{16}"  # 7.0 and 7 are one level, 007 and 7 are not
 
 
 @dataclass(frozen=True)
@@ -94,3 +97,20 @@ def with_odd_texts(
     if pc.any(odd).as_py():
         batch = batch.append_column(ODD_TEXTS, pc.if_else(odd, written, None))
     return batch
+
+
+def odd_levels(name: str) -> str:
+    """The name of the column with the text of levels of a feature, null for others."""
+    return f"{ODD_TEXTS} of {name}"
+
+
+def with_odd_levels(
+    batch: pa.RecordBatch, name: str, kind: pa.DataType, decimal: str | None = None
+) -> pa.RecordBatch:
+    """Convert a feature of a batch to numbers, and add a column with the text of odd ones."""
+    place = batch.schema.get_field_index(name)
+    texts = pc.ascii_trim_whitespace(batch.column(place))
+    odd = pc.if_else(pc.match_substring_regex(texts, ODD_LEVEL), texts, None)
+    if decimal is not None:
+        texts = pc.replace_substring(texts, decimal, ".")
+    return batch.set_column(place, name, texts.cast(kind)).append_column(odd_levels(name), odd)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ..checks import refuse_masked
 from ..errors import OnceOnlyError, ParameterError, UnknownSourceError
 from .arguments import checked_features, checked_role, checked_source, pandas_frame, unknown_kind
 from .base import Dataset
@@ -91,6 +92,8 @@ def open_dataset(
     >>> [(batch.x.shape, batch.y.tolist()) for batch in data.batches(3)]
     [((3, 2), [2, 5, 8]), ((1, 2), [11])]
     """
+    for name, given in (("source", source), ("target", target), ("weight", weight)):
+        refuse_masked(name, given)
     frame = pandas_frame(source)
     source = checked_source(source)
     columns = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from .columns import Columns, check_columns
 from .labels import Labels, labels_from_arrow, type_class, weights_from_arrow
 from .level_counts import RawColumns
 from .levels import LevelCoder
-from .odd_texts import ODD_TEXTS, OddTexts, odd_decimals, odd_rows
+from .odd_texts import ODD_TEXTS, OddTexts, odd_decimals, odd_levels, odd_rows
 
 
 class TablePiece:
@@ -158,14 +158,21 @@ class TableDataset(Dataset):
         names, weight = [self._columns.features[place] for place in features], self._columns.weight
         wanted = tuple(dict.fromkeys([*names, *([] if weight is None else [weight])]))
         span = Span(start, self._stop)
-        for first, where, batch in self._tables(wanted, COUNTED_ROWS, span):
+        for first, where, batch in self._with_odd_levels(names)._tables(wanted, COUNTED_ROWS, span):
             begin, end = span.within(first).of(batch.num_rows)
             if begin < end:
                 part = batch.slice(begin, end - begin)
+                places = [part.schema.get_field_index(odd_levels(name)) for name in names]
+                odd = [None if place < 0 else part.column(place) for place in places]
                 weights = None
                 if weight is not None:
                     weights = weights_from_arrow(part.column(weight), first + begin, weight, where)
-                yield RawColumns(first + begin, where, [part.column(name) for name in names], weights)
+                columns = [part.column(name) for name in names]
+                yield RawColumns(first + begin, where, columns, weights, odd)
+
+    def _with_odd_levels(self, names: Sequence[str]) -> Self:
+        """The same rows, with the text of numbers in these columns that may be told apart only by it."""
+        return self
 
     def _column_names(self) -> Sequence[str]:
         return self._schema.names

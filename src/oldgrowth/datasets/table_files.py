@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -14,6 +15,7 @@ from .base import Partition, shortened
 from .batches import Span
 from .columns import Columns, check_columns, check_same, choose_columns, with_types_of
 from .files import SourceFile
+from .odd_texts import ODD_LEVEL, odd_levels
 from .partition_edges import nearest_edges
 from .table import TableDataset
 
@@ -23,6 +25,7 @@ class FilesDataset(TableDataset):
 
     kind: str
     _skipped = 0  # rows of the first file before the first row of the partition
+    _odd_levels: Sequence[str] = ()  # columns whose numbers are read with their text
 
     def __init__(self, files: list[SourceFile], target: Any, features: Any, weight: Any) -> None:
         self._files = files
@@ -147,7 +150,14 @@ class FilesDataset(TableDataset):
             kind = self._partitions[name]
             text = pa.scalar(file.partition[name], pa.string())
             arrays[name] = pa.repeat(text.cast(kind), batch.num_rows)
+            if name in self._odd_levels and kind != pa.string() and re.search(ODD_LEVEL, text.as_py() or ""):
+                arrays[odd_levels(name)] = pa.repeat(text, batch.num_rows)
         return pa.RecordBatch.from_pydict(arrays)
+
+    def _with_odd_levels(self, names: Sequence[str]) -> Self:
+        written = copy.copy(self)
+        written._odd_levels = names
+        return written
 
     @property
     def _where(self) -> str:

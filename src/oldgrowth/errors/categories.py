@@ -69,6 +69,29 @@ class InfiniteLevelError(DataError):
         super().__init__(f"Column {column!r} of {where} holds infinity, which is no level of a category.")
 
 
+class SameLevelError(DataError):
+    """Two levels of a categorical feature differ as text but are the same number."""
+
+    def __init__(self, column: object, level: str, other: str, where: str) -> None:
+        super().__init__(
+            lambda say: (
+                f"The levels {level!r} and {other!r} of the categorical feature {column!r} are the same "
+                f"number ({where}). To keep them distinct, store the column as text, or for CSV files give "
+                f"{say('types', {column: 'string'})}."
+            )
+        )
+
+
+class RoundedLevelError(DataError):
+    """A level is a decimal that float64 does not hold."""
+
+    def __init__(self, column: object, level: object, where: str) -> None:
+        super().__init__(
+            f"Column {column!r} of {where} holds {level}, which is rounded as a number, so that levels could "
+            "become one: store the column as text."
+        )
+
+
 class NotCategoricalError(DataError):
     """Features of this kind of data cannot be categories."""
 

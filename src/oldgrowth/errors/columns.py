@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from ..messages.surface import Say, difference, in_python, listed, name_in
-from ..messages.text import capitalized, human_bytes, size_setting
+from ..messages.text import capitalized, counted, human_bytes, size_setting
 from .base import DataError
 from .times import way_with_times
 
@@ -91,6 +91,17 @@ class DuplicateColumnError(DataError):
             )
 
         super().__init__(message)
+
+
+class MaskedValuesError(DataError):
+    """Values of a masked array are masked."""
+
+    def __init__(self, name: str, masked: int) -> None:
+        super().__init__(
+            f"{name} is a masked array with {counted(masked, 'masked value')}, which would be used like "
+            "others. Select rows without them, or make those of features missing values: "
+            "X.astype(float).filled(numpy.nan)."
+        )
 
 
 class SameRoleError(DataError):

@@ -80,7 +80,8 @@ class UnwritableFileError(OldgrowthError, OSError):
 
     def __init__(self, path: str | Path, error: OSError) -> None:
         missing = error.errno == errno.ENOENT
-        why = f"the directory {Path(path).parent} does not exist" if missing else error.strerror
+        parent = Path(path).resolve().parent if Path(path).is_symlink() else Path(path).parent
+        why = f"the directory {parent} does not exist" if missing else error.strerror
         super().__init__(f"{path} could not be written: {why}. An existing file is unchanged.")
         self.errno = error.errno
 

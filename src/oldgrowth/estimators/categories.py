@@ -82,6 +82,8 @@ def may_have_text(X: Any) -> bool:
     if library_of(X) == "pyarrow":
         return any(type_class(kind) == "text" or pa.types.is_dictionary(kind) for kind in X.schema.types)
     dtypes = getattr(X, "dtypes", ())
+    if not hasattr(dtypes, "__iter__"):
+        return False  # a single column
     if library_of(X) == "polars":
         return any(str(dtype).startswith(("String", "Cat", "Enum", "Obj")) for dtype in dtypes)
     return any(getattr(dtype, "kind", "O") not in "biufc" or hasattr(dtype, "categories") for dtype in dtypes)

@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _check_sample_weight
 
+from ..checks import refuse_masked
 from ..datasets.arguments import ELSEWHERE, library_of
 from ..errors import DataError, NotNumbersError, OldgrowthError
 from ..messages.surface import short
@@ -31,6 +32,7 @@ _LENGTHS = re.compile(r"inconsistent numbers of samples: \[(\d+), (\d+)\]")
 
 def refuse_other_sources(X: Any) -> None:
     """Refuse X that must first be opened as a dataset, or converted to an array."""
+    refuse_masked("X", X)
     plain = isinstance(X, bool | int | float | complex | bytes | dict | set)
     if X is None or (plain and not hasattr(X, "shape")):
         raise DataError(
@@ -104,6 +106,7 @@ def check_target(y: Any, numeric: bool) -> None:
     """Refuse a target that does not have one value for each row, or has values of several kinds."""
     if y is None:
         return
+    refuse_masked("y", y)
     if isinstance(y, str | bytes | dict | set) or not (
         hasattr(y, "__len__") or hasattr(y, "__array__") or hasattr(y, "__array_function__")
     ):
@@ -119,7 +122,7 @@ def check_target(y: Any, numeric: bool) -> None:
     if values.ndim == 0 or values.dtype.kind not in "OUST":
         return
     if numeric:
-        _refuse_text(values.reshape(-1))
+        _refuse_text(values.reshape(-1), "y", "a regression needs numbers, and a classifier learns labels")
     elif values.dtype.kind == "O":
         _refuse_mixture(values.reshape(-1))
         _refuse_odd_labels(values.reshape(-1))
@@ -138,10 +141,12 @@ def check_length(y: Any, n_rows: int, name: str = "y") -> None:
 
 def _check_weights(sample_weight: Any, n_rows: int) -> None:
     """Refuse weights that are missing, negative, infinite or too few."""
+    refuse_masked("sample_weight", sample_weight)
     with explained("sample_weight"):
         given = np.asarray(sample_weight)
         if given.dtype.kind in "mM":
             raise DataError(f"sample_weight holds times ({given.dtype}): weights must be numbers.")
+        _refuse_text(given.reshape(-1), "sample_weight", "weights must be numbers")
         weights = given.astype(np.float64)
     if weights.ndim != 1:
         return  # one number for all rows; scikit-learn refuses other shapes
@@ -202,13 +207,10 @@ def _refuse_missing(values: npt.NDArray[Any], numeric: bool) -> None:
         )
 
 
-def _refuse_text(values: npt.NDArray[Any]) -> None:
-    for row, value in enumerate(values.tolist()):
+def _refuse_text(values: npt.NDArray[Any], name: str, why: str) -> None:
+    for row, value in enumerate(values.tolist() if values.dtype.kind not in "biuf" else ()):
         if not _is_number(value):
-            raise DataError(
-                f"y holds {_kind(value)} ({short(value)} in row {row}), but a regression needs numbers: "
-                "a classifier learns labels."
-            )
+            raise DataError(f"{name} holds {_kind(value)} ({short(value)} in row {row}): {why}.")
 
 
 def _refuse_mixture(values: npt.NDArray[Any]) -> None:

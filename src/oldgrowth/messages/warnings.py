@@ -119,6 +119,21 @@ class DamagedPartWarning(OldgrowthWarning):
         )
 
 
+class UnwrittenValuesWarning(OldgrowthWarning):
+    """Parts of an HDF5 dataset were never written, and are read as its fill value."""
+
+    def __init__(self, where: str, unwritten: int, parts: int, fill: object) -> None:
+        what = (
+            "It was never written"
+            if parts == 1
+            else f"{unwritten:,} of its {parts:,} chunks were never written"
+        )
+        super().__init__(
+            f"{where} may be incomplete. {what}, and {'is' if parts == 1 else 'are'} read as {fill}. If its "
+            "writer was interrupted, write it again."
+        )
+
+
 class LeftoverWarning(OldgrowthWarning):
     """Temporary files could not be removed; the result is not affected."""
 

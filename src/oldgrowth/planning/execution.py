@@ -373,5 +373,8 @@ def _tops_per_round(plan: Plan, sizes: Sizes, limits: Limits, named: DiskNeeds |
     tops = needs.tops_within(min(spill_limit, free))
     if tops == 0:
         named = named or needs
-        raise DiskTooSmallError(directory, named.at_most(1), free, spill_limit, named.votes)
+        error = DiskTooSmallError(directory, named.at_most(1), free, spill_limit, named.votes)
+        if limits.checkpoint_dir is not None:  # where all files are
+            error.replace("choose a spill_dir", "choose a checkpoint_dir")
+        raise error
     return min(sizes.n_tops, tops)

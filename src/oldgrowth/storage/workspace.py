@@ -188,7 +188,10 @@ class Workspace:
 
     def write_failed(self, error: OSError, path: Path, wanted: int) -> Exception:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            return SpillFullError(self.path, wanted, self.used(), self.free())
+            full = SpillFullError(self.path, wanted, self.used(), self.free())
+            if self.persistent:
+                full.replace("another spill_dir", "another checkpoint_dir")
+            return full
         if not self.path.is_dir():
             return SpillDirectoryError(f"{self.path} was removed while the fit used it: fit again.")
         return SpillDirectoryError(f"{path} could not be written: {error.strerror}.")

@@ -41,7 +41,8 @@ def limits_of(params: dict[str, Any]) -> Limits:
     given = params.get("spill_limit", "auto")
     spill_limit = None
     if not (isinstance(given, str) and given == "auto"):
-        spill_limit = size_of("spill_limit", given, disk_space(nearest_existing(_directory(paths[0]))).total)
+        disk = disk_space(nearest_existing(paths[1] or _directory(paths[0])))
+        spill_limit = size_of("spill_limit", given, disk.total)
     memory = params["memory_limit"]
     auto = isinstance(memory, str) and memory == "auto"
     limits = Limits(
