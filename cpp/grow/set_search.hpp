@@ -93,6 +93,9 @@ class SetSearch {
   // are tried.
   static constexpr std::size_t kFewLevels = 10, kManyRows = 30, kRandomOrders = 16;
 
+  // In nodes of so many rows, levels that the node has not met follow the lighter side.
+  static constexpr std::size_t kUnmetToLighter = 60;
+
   void try_sets(std::uint64_t key) {
     if (counts_.size() <= kFewLevels || n_ >= kManyRows * counts_.size()) {
       scan(order_.of(counts_));
@@ -209,9 +212,15 @@ class SetSearch {
     best_->score = rated;
     best_->decrease = stats_.decrease(score);
     best_->feature = feature_;
-    best_->missing_left = counts_.missing().empty() ? 2 * stats_.left_weight() > stats_.weight() : missing_left;
+    best_->missing_left = counts_.missing().empty() ? left_for_unmet() : missing_left;
     best_->perfect = n_ == 2 || (rules_.balance == 0 && score >= stats_.highest_score());
     return true;
+  }
+
+  // The side of levels that the node has not met: of many rows the lighter one, of few rows the heavier one.
+  bool left_for_unmet() const {
+    const double left = stats_.left_weight(), right = stats_.weight() - left;
+    return n_ >= kUnmetToLighter ? left < right : left > right;
   }
 
   void keep_sides() {

@@ -161,6 +161,18 @@ def test_unknown_levels_go_where_missing_values_go() -> None:
     np.testing.assert_array_equal(model.predict_proba(unseen), model.predict_proba(missing))
 
 
+@pytest.mark.parametrize(("n", "followed"), [(57, 0.0), (60, 1.0)])
+@pytest.mark.parametrize("heavier_class", [0.0, 1.0])
+def test_unmet_levels_go_to_the_lighter_side_of_many_rows(
+    n: int, followed: float, heavier_class: float
+) -> None:
+    level = (np.arange(n) % 3 == 0).astype(np.float64)  # a third has level 1
+    y = np.where(level == 0, heavier_class, 1 - heavier_class)
+    model = RandomForestClassifier(1, bootstrap=False, random_state=0, categorical_features=[0])
+    leaves = model.fit(level[:, None], y).apply(np.array([[followed], [1 - followed], [77.0]]))[:, 0]
+    assert leaves[2] == leaves[0] != leaves[1]
+
+
 def test_scikit_learn_has_no_sets() -> None:
     x, y = table(400)
     model = RandomForestClassifier(2, **SPLIT).fit(x, y)
