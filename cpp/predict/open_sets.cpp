@@ -88,14 +88,20 @@ template <bool kMayMiss>
 void walk_all(const Walk& walk) {
   Walkers walkers;
   std::size_t walking = walk.rows.n;
-  for (std::size_t i = 0; i < walking; ++i) walkers.row[i] = walk.rows.columns + i;
   if (!kMayMiss && walking >= kWorthSkipping && has_first_levels())
     skip_first_levels(walk.open, walk.rows.columns, walk.sets.first_levels, walk.levels, walking, walk.leaves);
   else
     std::fill_n(walk.leaves, walking, 0U);
-  for (std::size_t i = 0; i < walking; ++i) walkers.at[i] = walk.open + walk.leaves[i];
+  std::size_t kept = 0;  // rows that are not at their leaves already
+  for (std::size_t i = 0; i < walking; ++i) {
+    walkers.at[kept] = walk.open + walk.leaves[i];
+    walkers.row[kept] = walk.rows.columns + i;
+    kept += walkers.at[kept]->right != 0;
+  }
+  walking = kept;
   while (walking > 0) {
-    std::size_t first = 0, kept = 0;
+    std::size_t first = 0;
+    kept = 0;
     for (; first + kInFlight <= walking; first += kInFlight)
       kept = advance<kMayMiss, kInFlight>(walk, walkers, first, kept);
     for (; first < walking; ++first) kept = advance<kMayMiss, 1>(walk, walkers, first, kept);

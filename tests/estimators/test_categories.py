@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
@@ -95,6 +96,26 @@ def test_an_array_of_numbers_with_a_category():
     data = open_dataset(x, target=Y)
     assert digest(fitted(data, None, categorical_features=[1])) == digest(model)
     np.testing.assert_array_equal(model.predict(x), model.predict(open_dataset(x)))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "objects"])
+def test_codes_by_several_threads_are_those_by_one(kind, monkeypatch):
+    model = fitted(X.to_numpy(dtype=object) if kind == "objects" else X, categorical_features=[1])
+    frame = table(seed=5).drop(columns="y")
+    ways = {"polars": pl.from_pandas, "arrow": pa.Table.from_pandas}
+    x = frame.to_numpy(dtype=object) if kind == "objects" else ways.get(kind, lambda same: same)(frame)
+    wanted = model.set_params(n_jobs=1).predict_proba(x)
+    monkeypatch.setattr("oldgrowth.estimators.categories._ROWS_WORTH_A_THREAD", 300)
+    for n_jobs in (2, 4):
+        np.testing.assert_array_equal(model.set_params(n_jobs=n_jobs).predict_proba(x), wanted)
+
+
+def test_threads_name_the_first_bad_row(monkeypatch):
+    monkeypatch.setattr("oldgrowth.estimators.categories._ROWS_WORTH_A_THREAD", 300)
+    bad = X.copy()
+    bad.loc[[700, 1400], "a"] = np.inf
+    with pytest.raises(DataError, match=r"row 700\b"):
+        fitted(n_jobs=4).predict(bad)
 
 
 def test_unseen_levels_go_where_missing_values_go():

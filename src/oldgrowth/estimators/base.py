@@ -230,7 +230,7 @@ class ForestBase(Exportable, SingleTrees, DiskEstimating, BaseEstimator, ABC):
         if dataset is None:
             raise NotNumbersError(bad_columns(X) or {0: "other values"}, library_of(X))
         check_whole_names(X, getattr(self, "_whole_names", None))
-        return coded(dataset, self._levels)
+        return coded(dataset, self._levels, self._jobs(dataset.n_rows or 0))
 
     def _is_plain(self, X: Any) -> bool:
         """Whether X needs no validation, which would take longer than predicting a single row."""
@@ -333,7 +333,7 @@ class ForestBase(Exportable, SingleTrees, DiskEstimating, BaseEstimator, ABC):
             return None
         assert dataset.n_rows is not None
         self._levels = learned(dataset, places, row_weights(sample_weight, dataset.n_rows))
-        return coded(dataset, self._levels)
+        return coded(dataset, self._levels, self._jobs(dataset.n_rows or 0))
 
     def _streamed(self, dataset: Dataset, y: Any, sample_weight: Any) -> StreamedRows:
         refuse_with_a_dataset(y, sample_weight)

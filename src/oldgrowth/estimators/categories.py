@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +18,11 @@ from ..datasets.labels import type_class
 from ..datasets.level_counts import LearnedLevels
 from ..datasets.levels import FeatureLevels
 from ..errors import ColumnTypeError, MissingColumnError, ParameterError, TextColumnsError
+from ..system.threads import workers
 from .parameter_checks import FROM_DTYPE, categorical
 
 _ROWS_AT_ONCE = 1 << 16
+_ROWS_WORTH_A_THREAD = 1 << 14  # when they are coded: Python does a part of it
 
 
 def categorical_places(given: Any, dataset: Dataset) -> tuple[int, ...]:
@@ -103,12 +106,27 @@ def learned(
     return levels.finish(dataset.n_features)
 
 
-def coded(dataset: Dataset, levels: FeatureLevels) -> npt.NDArray[np.float32]:
+def coded(dataset: Dataset, levels: FeatureLevels, n_jobs: int) -> npt.NDArray[np.float32]:
     """All rows, with codes in place of the values of categories."""
     assert dataset.n_rows is not None
     x = np.empty((dataset.n_rows, dataset.n_features), dtype=np.float32)
-    for batch in dataset.coded_by(levels).batches(_ROWS_AT_ONCE):
-        x[batch.first_row : batch.first_row + batch.rows] = batch.x
+    source = dataset.coded_by(levels)
+    jobs = max(1, min(n_jobs, len(x) // _ROWS_WORTH_A_THREAD))
+    step = min(_ROWS_AT_ONCE, -(-len(x) // jobs))
+
+    def one(first: int) -> None:
+        with closing(source.batches(step, first)) as batches:
+            batch = next(batches)
+        x[first : first + batch.rows] = batch.x
+
+    starts = range(0, len(x), step)
+    if jobs == 1:
+        for first in starts:
+            one(first)
+        return x
+    with workers(jobs) as pool:
+        for _ in pool.map(one, starts):
+            pass
     return x
 
 
