@@ -26,15 +26,17 @@ constexpr std::size_t kTrimmingBlock = 128 << 10;  // when one of 64 kB or more 
 namespace {
 
 int most_arenas = kFewArenas;  // changed before there are threads
+bool few_heaps = false;        // otherwise new threads would make more
 int kept_end = 0;              // of each heap, if it was set
 std::mutex trimming;
 
-// Returns the free ends of all heaps but the first, which malloc_trim leaves. New threads are given heaps in turn, those
-// that no thread has first.
+// Returns the free ends of all heaps but the first, which malloc_trim leaves. New threads are given heaps in turn,
+// those that no thread has first.
 void trim_ends() {
-  if (kept_end == 0 || most_arenas == 1) return;
-  mallopt(M_TRIM_THRESHOLD, 0);
+  if (kept_end == 0 || !few_heaps || most_arenas == 1) return;
   std::vector<std::thread> threads;
+  threads.reserve(kThreadsToTrim);
+  mallopt(M_TRIM_THRESHOLD, 0);
   std::latch all_began(kThreadsToTrim);
   try {
     for (int i = 0; i < kThreadsToTrim; ++i) {
@@ -67,7 +69,10 @@ void keep_freed_blocks(std::size_t most_bytes) {
   mallopt(M_TRIM_THRESHOLD, kept_end);
 }
 
-void share_few_heaps() { mallopt(M_ARENA_MAX, most_arenas); }
+void share_few_heaps() {
+  few_heaps = true;
+  mallopt(M_ARENA_MAX, most_arenas);
+}
 
 void share_one_heap() {
   most_arenas = 1;
