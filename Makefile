@@ -57,7 +57,7 @@ torture-memory: $(VENV)/.installed-dev
 	$(BIN)/python tests/torture/memory_predictions.py
 
 torture-cluster: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest --numprocesses auto -m torture tests/dask
+	$(BIN)/python -m pytest --numprocesses auto tests/cluster tests/dask
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/compare.py $(if $(SETS),--sets $(SETS)) $(if $(DATA),--data $(DATA))

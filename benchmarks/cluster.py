@@ -125,8 +125,8 @@ def show(console: Console, runs: dict[int, list[Run]], rows: int) -> None:
 
 def show_tasks(console: Console, n: int, found: dict[str, float]) -> None:
     console.print(
-        f"{n:,} tasks that do nothing: {1000 * found['task']:.2f} ms each, handed out by a fit; "
-        f"{1000 * found['dask']:.2f} ms each by Client.map, which is the limit"
+        f"{n:,} tasks that do nothing: {1000 * found['task']:.2f} ms each of the processor of client and "
+        f"scheduler, handed out by a fit; {1000 * found['dask']:.2f} ms each by Client.map, all at once"
     )
 
 
@@ -167,7 +167,7 @@ def rates_of(one: Run, fit: Fit, found: dict[str, float]) -> Rates:
         network=found["network"],
         client=2 * fit.model_bytes / stages["assemble"],
         task=found["task"],
-        turn=2 * found["task"],  # there were two workers
+        turn=found["turn"],
         start=one["seconds"] - sum(stages.values()),
     )
 

@@ -23,7 +23,7 @@ class Rates:
     network: float = 0.9e9  # bytes a second
     disk: float = 1.0e9  # bytes a second
     client: float = 0.5e9  # bytes of trees a second that the client stores, and writes to the model
-    task: float = 0.0055  # seconds of the client and the scheduler for a task
+    task: float = 0.003  # processor seconds of the client and the scheduler for a task
     turn: float = 0.011  # seconds of a worker between two tasks
     start: float = 1.0  # seconds of a fit between its stages
 

@@ -43,8 +43,8 @@ def measured(wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 def costs(n: int) -> dict[str, float]:
-    """Seconds of a task that does nothing, handed out by a fit and by Dask alone; and bytes a second between
-    two workers."""
+    """Processor seconds of client and scheduler, which are this process, for a task that does nothing, handed
+    out by a fit or by Dask alone; seconds of a worker for the former; bytes a second between two workers."""
     from oldgrowth.cluster.fleet import Job
     from oldgrowth.cluster.handing_out import run
     from oldgrowth.cluster.values import Settings
@@ -54,12 +54,12 @@ def costs(n: int) -> dict[str, float]:
         settings = Settings("0" * 32, client.id, "auto", None, "auto", None)
         with on_workers(client, settings, 60.0, False) as fleet:
             fleet.workers()
-            started = time.perf_counter()
+            started, before = time.perf_counter(), time.process_time()
             run(fleet, [Job(f"nothing-{i}", nothing, tuple) for i in range(n)], lambda *_: None)
-            own = time.perf_counter() - started
-        started = time.perf_counter()
+            own, seconds_of_all = time.process_time() - before, time.perf_counter() - started
+        before = time.process_time()
         client.gather(client.map(nothing, range(n), pure=False))
-        dask = time.perf_counter() - started
+        dask = time.process_time() - before
         one, other = client.scheduler_info()["workers"]
         seconds = []
         for _ in range(5):
@@ -68,7 +68,8 @@ def costs(n: int) -> dict[str, float]:
             started = time.perf_counter()
             client.submit(len, made, workers=[other], pure=False).result()
             seconds.append(time.perf_counter() - started)
-    return {"task": own / n, "dask": dask / n, "network": SENT / min(seconds)}
+    turn = 2 * seconds_of_all / n
+    return {"task": own / n, "turn": turn, "dask": dask / n, "network": SENT / min(seconds)}
 
 
 def nothing(_: Any) -> None:

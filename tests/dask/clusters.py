@@ -51,9 +51,14 @@ def process_of(client: Client, number: int = 0) -> int:
     return list(client.cluster.workers.values())[number].pid
 
 
+def address_of(client: Client, number: int = 0) -> str:
+    worker: str = list(client.cluster.workers.values())[number].worker_address
+    return worker
+
+
 def folder_of(client: Client, number: int = 0) -> Path | None:
     """Where a worker has its files of a fit."""
-    worker = list(client.cluster.workers.values())[number].worker_address
+    worker = address_of(client, number)
     return client.run(_folder, workers=[worker])[worker]
 
 

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 from cluster_cases import CASES, parquet, same, table
-from clusters import cluster_of, folder_of, kill, once_in, process_of
+from clusters import address_of, cluster_of, folder_of, kill, once_in, process_of
 
 import oldgrowth
 from oldgrowth.cluster import driver, handing_out
+from oldgrowth.cluster.fleet import Job
 from oldgrowth.dask import RandomForestClassifier
 from oldgrowth.dask.estimators import OnCluster
+from oldgrowth.dask.fleet import DaskFleet
 from oldgrowth.errors import NoWorkersError, ParameterError, UnsharedRowsError
 
 CASE = CASES["split again"]
@@ -27,11 +29,24 @@ def _small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "RANGE_BYTES", 20_000)
 
 
+def recorded(monkeypatch: pytest.MonkeyPatch) -> dict[DaskFleet, dict[str, set[str]]]:
+    """The jobs that each worker of a fleet is given."""
+    begun: dict[DaskFleet, dict[str, set[str]]] = {}
+    start = DaskFleet.start
+
+    def record(fleet: DaskFleet, worker: str, job: Job) -> Any:
+        begun.setdefault(fleet, {}).setdefault(worker, set()).add(job.name)
+        return start(fleet, worker, job)
+
+    monkeypatch.setattr(DaskFleet, "start", record)
+    return begun
+
+
 @pytest.mark.filterwarnings("ignore:.*seen by every tree")
 @pytest.mark.parametrize(
     ("stage", "files_are_lost"),
     [
-        pytest.param("grow", False, marks=pytest.mark.slow),
+        ("grow", False),
         pytest.param("grow", True, marks=pytest.mark.torture),
         *(
             pytest.param(stage, lost, marks=pytest.mark.torture)
@@ -44,9 +59,11 @@ def test_a_killed_worker_does_not_show(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, files_are_lost: bool
 ) -> None:
     monkeypatch.setattr(handing_out, "_REBIRTH_SECONDS", 1.0 if files_are_lost else 60.0)
+    fleets = recorded(monkeypatch)
     files, spill = parquet(tmp_path / "rows", table()), tmp_path / "spill"
     one = CASE.fitted(files, store="disk", n_jobs=1)
     with cluster_of(3) as client:
+        victim = address_of(client)
 
         def fail() -> None:
             folder = folder_of(client)
@@ -56,10 +73,21 @@ def test_a_killed_worker_does_not_show(
                 shutil.rmtree(folder)
 
         callback = once_in(stage, 0.2, fail)
-        found = CASE.fitted(files, callback=callback, client=client, spill_dir=spill)
+        notes: list[str] = []
+
+        def follow(progress: Any) -> None:
+            notes.append(progress.note)
+            callback(progress)
+
+        found = CASE.fitted(files, callback=follow, client=client, spill_dir=spill)
         assert callback.done  # type: ignore[attr-defined]
     same(found, one)
     assert list(spill.iterdir()) == []
+    ((fleet, begun),) = fleets.items()
+    name = next(worker for worker in begun if worker.startswith(f"{victim}#"))
+    assert set(fleet.redone) <= begun[name]  # what the victim had made, or was making
+    if stage in ("distribute", "grow"):
+        assert any("workers" in note and "done again" in note for note in notes)
     if stage == "grow" and not files_are_lost:  # the process that came back has the rows of the buckets
         assert found.fit_report_.redone == 1
 

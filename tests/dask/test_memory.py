@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from clusters import cluster_of, process_of
 from distributed import Client
 
 import oldgrowth
+from oldgrowth.cluster.values import Settings
 from oldgrowth.dask import RandomForestClassifier
+from oldgrowth.dask.fleet import on_workers
 
 LIMIT = 600_000_000
 FEATURES = 75
@@ -59,12 +62,34 @@ def test_workers_do_not_load_scikit_learn() -> None:
 
 @pytest.fixture
 def clients(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Client]:
-    with cluster_of(request.param, memory_limit=LIMIT, local_directory=str(tmp_path / "dask")) as client:
+    workers, limit = request.param
+    with cluster_of(workers, memory_limit=limit, local_directory=str(tmp_path / "dask")) as client:
         yield client
 
 
+def resident_of_workers(client: Client) -> dict[str, int]:
+    """The memory that each worker says it had before a fit begins."""
+    settings = Settings(uuid.uuid4().hex, client.id, "auto", None, "auto", None)
+    with on_workers(client, settings, 60.0, False) as fleet:
+        fleet.workers()
+        return {worker: facts.resident for worker, facts in fleet.facts().items()}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("clients", [2], indirect=True)
+@pytest.mark.parametrize("clients", [(2, 2 * LIMIT)], indirect=True)
+def test_workers_give_back_what_a_fit_took(clients: Client, tmp_path: Path) -> None:
+    """So that none is refused since it has served other fits."""
+    files = write_rows(tmp_path / "rows", 4, 50_000)
+    fitted(clients, files, tmp_path / "spill")  # loads what all fits need
+    before = resident_of_workers(clients)
+    for _ in range(3):
+        fitted(clients, files, tmp_path / "spill")
+    after = resident_of_workers(clients)
+    assert all(after[worker] < before[worker] + 15_000_000 for worker in before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clients", [(2, 2 * LIMIT)], indirect=True)
 def test_the_client_and_the_scheduler_do_not_grow_with_the_rows(clients: Client, tmp_path: Path) -> None:
     """They are this process."""
     peaks = []
@@ -78,7 +103,7 @@ def test_the_client_and_the_scheduler_do_not_grow_with_the_rows(clients: Client,
 
 
 @pytest.mark.torture
-@pytest.mark.parametrize("clients", [4], indirect=True)
+@pytest.mark.parametrize("clients", [(4, LIMIT)], indirect=True)
 def test_workers_have_five_times_their_memory_of_rows(clients: Client, tmp_path: Path) -> None:
     files = write_rows(tmp_path / "rows", 20, 500_000)  # 3 GB
     processes = [process_of(clients, i) for i in range(4)]

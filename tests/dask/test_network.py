@@ -14,8 +14,7 @@ import oldgrowth.dask
 from oldgrowth.cluster import driver
 
 
-@pytest.mark.torture
-@pytest.mark.parametrize("workers", [2, 4])
+@pytest.mark.parametrize("workers", [2, pytest.param(4, marks=pytest.mark.torture)])
 def test_bytes_between_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
     monkeypatch.setattr(driver, "RANGE_BYTES", 500_000)
     rng = np.random.default_rng(0)

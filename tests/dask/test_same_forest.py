@@ -13,7 +13,12 @@ from distributed import Client
 from oldgrowth.cluster import driver
 
 TORTURE = pytest.mark.torture
-SHORT = ("balanced_subsample", "extra trees, values", "split again")
+SHORT = {"parquet": ("balanced_subsample", "extra trees, values", "split again"), "csv": ("baseline",)}
+CASES_BY_SOURCE = [
+    pytest.param(source, name, marks=() if name in SHORT[source] else TORTURE)
+    for source in SOURCES
+    for name in CASES
+]
 
 
 @pytest.fixture(scope="module")
@@ -23,12 +28,9 @@ def client() -> Iterator[Client]:
 
 
 @pytest.mark.filterwarnings("ignore:.*seen by every tree")
-@pytest.mark.parametrize("source", ["parquet", pytest.param("csv", marks=TORTURE)])
-@pytest.mark.parametrize(
-    "name", [name if name in SHORT else pytest.param(name, marks=TORTURE) for name in CASES]
-)
+@pytest.mark.parametrize(("source", "name"), CASES_BY_SOURCE)
 def test_the_forest_is_that_of_one_machine(
-    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, source: str
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, name: str
 ) -> None:
     monkeypatch.setattr(driver, "RANGE_BYTES", 10_000)
     case, files = CASES[name], SOURCES[source](tmp_path / "rows", table())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import threading
 import time
@@ -24,7 +25,7 @@ from ..storage.disk_store import DiskStore
 from ..storage.fit_workspace import FitWorkspace
 from ..storage.top_file import Blocks
 from ..system.limits import Limits, limits_of
-from ..system.memory import keep_freed_memory, memory_limit_of
+from ..system.memory import keep_freed_memory, memory_limit_of, release_memory
 from .values import Settings, Shared
 
 # Asks another worker: its name, what is asked, and the arguments.
@@ -70,6 +71,8 @@ class Node:
     def __post_init__(self) -> None:
         settings = self.settings
         self.workspace = self._open.enter_context(FitWorkspace(settings.spill_dir, fit=settings.fit))
+        gc.collect()
+        release_memory()  # that earlier fits of this process have left
         limits = self.limits()
         self.resident = limits.resident
         self.workspace.stop, self.workspace.limit = self.stop, limits.spill_limit

@@ -16,6 +16,7 @@ from typing import Any
 import dask
 from distributed import CancelledError, Client, KilledWorker
 from distributed.comm.core import CommClosedError
+from distributed.utils_comm import gather_from_workers
 
 from ..cluster.fleet import Fleet, Job, SilentWorkerError, WorkerLostError
 from ..cluster.handshake import facts_of
@@ -187,9 +188,7 @@ class DaskFleet(Fleet):
             await task._state.wait()
             await self._results.acquire()
             self._here.add(task.key)
-            bringing = asyncio.ensure_future(
-                self._client.gather(task, direct=self._direct, asynchronous=True)
-            )
+            bringing = asyncio.ensure_future(self._brought(task, worker))
             try:
                 if not (await asyncio.wait([bringing], timeout=self.patience))[0]:
                     raise SilentWorkerError(worker)
@@ -201,6 +200,14 @@ class DaskFleet(Fleet):
         except (KilledWorker, CancelledError, CommClosedError) as error:
             raise WorkerLostError(worker) from error
         return outcome
+
+    async def _brought(self, task: Any, worker: str) -> Any:
+        """The result of a task from its worker, without asking the scheduler where it is."""
+        if self._direct and task.status == "finished":
+            found, *_ = await gather_from_workers({task.key: [address_of(worker)]}, rpc=self._client.rpc)
+            if task.key in found:
+                return found[task.key]
+        return await self._client.gather(task, direct=self._direct, asynchronous=True)
 
     def _leave(self, key: str) -> None:
         """A result is used, or not waited for any more."""
