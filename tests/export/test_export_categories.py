@@ -30,7 +30,7 @@ def table() -> tuple[pd.DataFrame, np.ndarray]:
 def coded(forest: Any, frame: pd.DataFrame) -> np.ndarray:
     """As docs/exports.md says: the place of each value among the levels, -1 for what is none of them."""
     levels = forest.levels_
-    columns = [pd.Categorical(frame[c], levels[c]).codes if c in levels else frame[c] for c in frame]
+    columns = [pd.Index(levels[c]).get_indexer(frame[c]) if c in levels else frame[c] for c in frame]
     return np.column_stack(columns).astype(np.float32)
 
 
@@ -89,7 +89,8 @@ def test_the_size_of_onnx_counts_each_level_of_a_set(monkeypatch: pytest.MonkeyP
 def test_scikit_learn_cannot_hold_sets() -> None:
     frame, y = table()
     forest = oldgrowth.RandomForestClassifier(3, random_state=0).fit(frame, y)
-    for convert in (forest.to_sklearn, lambda: forest.estimators_):
+    assert len(forest.estimators_) == 3
+    for convert in (forest.to_sklearn, lambda: forest.estimators_[0], lambda: forest.decision_path(frame)):
         with pytest.raises(
             ExportError, match=r"2 categorical features by sets.*to_treelite\(\) or to_onnx\(\)"
         ):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import oldgrowth
 
@@ -21,7 +22,26 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
     return x, rng.integers(0, 3, 240)
 
 
+def table(x: np.ndarray) -> pd.DataFrame:
+    """The rows with two columns of text, of few and of many levels: nodes hold sets in all their forms."""
+    few = np.where(np.isnan(x[:, 0]), None, np.where(x[:, 0] < -1, "bas", np.where(x[:, 0] < 0, "été", "Ω")))
+    many = [None if np.isnan(value) else f"{value:.1f} m" for value in x[:, 1]]
+    return pd.DataFrame({"few": few, "many": many, "x": x[:, 2], "z": x[:, 3]})
+
+
+def models_with_sets() -> dict[str, Any]:
+    """Of version 2."""
+    x, y = rows()
+    given = {"n_estimators": 4, "random_state": 0, "n_jobs": 1}
+    bucketed = given | {"bucket_size": 60, "top_sample": 120, "trees_per_top": 2}
+    return {
+        "sets": oldgrowth.RandomForestClassifier(**bucketed).fit(table(x), y),
+        "random_sets": oldgrowth.ExtraTreesRegressor(**given).fit(table(x), y * 1.5),
+    }
+
+
 def models() -> dict[str, Any]:
+    """Of version 1."""
     x, y = rows()
     names = np.array(["forêt", "eau", "sol"])[y]
     values = np.nan_to_num(x[:, 0]) * 3 + y
@@ -41,16 +61,22 @@ def main() -> None:
     x, _ = rows()
     np.save(directory / "rows.npy", x)
     for name, model in models().items():
-        model.save(directory / f"{name}-1.og")
-        said = model.predict_proba(x) if hasattr(model, "classes_") else model.predict(x)
-        labels = model.classes_ if hasattr(model, "classes_") else np.zeros(0)
-        np.savez_compressed(
-            directory / f"{name}-1.npz",
-            said=said,
-            leaves=model.apply(x),
-            labels=labels,
-            importances=model.feature_importances_,
-        )
+        write(directory / f"{name}-1.og", model, x)
+    for name, model in models_with_sets().items():
+        write(directory / f"{name}-2.og", model, table(x))
+
+
+def write(path: Path, model: Any, x: Any) -> None:
+    model.save(path)
+    said = model.predict_proba(x) if hasattr(model, "classes_") else model.predict(x)
+    labels = model.classes_ if hasattr(model, "classes_") else np.zeros(0)
+    np.savez_compressed(
+        path.with_suffix(".npz"),
+        said=said,
+        leaves=model.apply(x),
+        labels=labels,
+        importances=model.feature_importances_,
+    )
 
 
 if __name__ == "__main__":

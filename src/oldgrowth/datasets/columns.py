@@ -162,6 +162,8 @@ def with_types_of(first: pa.Schema, schema: pa.Schema) -> pa.Schema:
 
 def _alike(found: pa.DataType, wanted: pa.DataType, exact: bool) -> bool:
     a, b = type_class(found), type_class(wanted)
-    if a == b or "null" in (a, b):
+    if "null" in (a, b):
         return True
-    return not exact and a in NUMBERS and b in NUMBERS
+    if not exact and a in NUMBERS and b in NUMBERS:
+        return pa.types.is_dictionary(found) == pa.types.is_dictionary(wanted)  # categories, or numbers
+    return a == b

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ..errors import DifferentLevelKindsError, SameLevelError, TooManyLevelsError
 from ..messages.log import warn
-from ..messages.warnings import IdColumnWarning, NumericTextWarning, PooledLevelsWarning
+from ..messages.warnings import DateTextWarning, IdColumnWarning, NumericTextWarning, PooledLevelsWarning
 from .labels import type_class
 from .levels import MOST_LEVELS, Level, Levels, levels_in, told_apart
 
@@ -28,6 +28,9 @@ _BYTES_PER_CHARACTER = 4
 _ID_ROWS = 64
 # Share of rows with numbers above which text is taken for numbers that were read as text.
 _MOSTLY = 0.9
+_DATE = re.compile(
+    r"\s*(\d{4}[-/.]\d\d?[-/.]\d\d?|\d\d?[-/.]\d\d?[-/.](\d{4}|\d\d))([ T]\d\d?:\d\d.{0,20})?\s*"
+)
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
 
@@ -166,10 +169,18 @@ class CountedLevels:
     @property
     def is_numeric_text(self) -> bool:
         """Whether it is text of which nearly all is numbers."""
+        return self._is_mostly(_NUMBER)
+
+    @property
+    def is_date_text(self) -> bool:
+        """Whether it is text of which nearly all is dates."""
+        return self._is_mostly(_DATE)
+
+    def _is_mostly(self, pattern: re.Pattern[str]) -> bool:
         if not self.is_text:
             return False
-        numbers = sum(rows for level, rows in self.rows.items() if _NUMBER.fullmatch(str(level)))
-        return numbers > _MOSTLY * sum(self.rows.values())
+        matching = sum(rows for level, rows in self.rows.items() if pattern.fullmatch(str(level)))
+        return matching > _MOSTLY * sum(self.rows.values())
 
     @property
     def first_text(self) -> str | None:
@@ -225,6 +236,9 @@ class LearnedLevels:
         numbers = {c.name: c.first_text for c in self.counted if c.is_numeric_text}
         if numbers:
             warn(NumericTextWarning(numbers))
+        dates = [c.name for c in self.counted if c.is_date_text]
+        if dates:
+            warn(DateTextWarning(dates))
         for place, counted in zip(self.features, self.counted, strict=True):
             levels[place] = counted.levels()
         return tuple(levels)

@@ -117,6 +117,9 @@ def told_apart(column: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
         column = column.cast(pa.float64())
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
+    elif str(column.type.value_type) == "string_view":  # of which Arrow cannot take some
+        values = column.dictionary.cast(pa.large_string())
+        column = pa.DictionaryArray.from_arrays(column.indices, values)
     places = column.indices
     if places.null_count:
         places = places.cast(pa.int64()).fill_null(-1)

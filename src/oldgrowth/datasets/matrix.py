@@ -18,6 +18,7 @@ from ..errors import (
     ColumnTypeError,
     DataError,
     DuplicateColumnError,
+    LateTextError,
     MissingColumnError,
     NamelessColumnsError,
     NoDataError,
@@ -76,15 +77,15 @@ class MatrixPiece:
 
     def fill(self, out: FloatsOrBytes, start: int) -> None:
         part = self.x[start : start + len(out)]
-        if self.coders is not None:
-            self._fill_coded(part, out)
+        if self.coders is not None or part.dtype.kind in "OUT":  # NumPy would make numbers of text
+            self._fill_by_column(part, out)
             return
         with np.errstate(over="ignore"):
             out[...] = part if self.columns is None else part[:, self.columns]
 
-    def _fill_coded(self, part: npt.NDArray[Any], out: FloatsOrBytes) -> None:
-        assert self.coders is not None
-        for feature, coder in enumerate(self.coders):
+    def _fill_by_column(self, part: npt.NDArray[Any], out: FloatsOrBytes) -> None:
+        coders = self.coders or [None] * out.shape[1]
+        for feature, coder in enumerate(coders):
             values = part[:, self.place(feature)]
             if coder is not None:
                 out[:, feature] = coder.codes(column_of(values, feature, self.where), self.where)
@@ -121,6 +122,8 @@ def numbers_of(values: npt.NDArray[Any], feature: int, where: str) -> npt.NDArra
     if values.dtype.kind in "biuf":
         return values
     column = column_of(values, feature, where)
+    if type_class(column.type) == "text":
+        raise LateTextError(feature, where)
     if type_class(column.type) not in NUMBERS:
         raise ColumnTypeError(feature, where, column.type, "feature")
     return plain_floats(column)

@@ -12,6 +12,7 @@ from .base import (
 from .categories import (
     DifferentLevelKindsError,
     InfiniteLevelError,
+    LateTextError,
     LevelKindError,
     NotCategoricalError,
     NumbersExpectedError,
@@ -186,6 +187,7 @@ __all__ = [
     "InfiniteLevelError",
     "InfiniteValueError",
     "LabelledSceneError",
+    "LateTextError",
     "LevelKindError",
     "MapInUseError",
     "MapTooLargeError",

@@ -52,6 +52,19 @@ class NumbersExpectedError(DataError):
         )
 
 
+class LateTextError(DataError):
+    """A feature of a callable holds text, but the batch by which types are known has none."""
+
+    def __init__(self, column: object, where: str) -> None:
+        super().__init__(
+            lambda say: (
+                f"Column {column!r} of {where} holds text, but the first batch has none there. If it is a "
+                f"category, name it for training with {say('categorical_features', [column])}, or begin "
+                "with a batch that has its text; otherwise convert it."
+            )
+        )
+
+
 class DifferentLevelKindsError(DataError):
     """A categorical feature holds text in some rows and numbers in others."""
 

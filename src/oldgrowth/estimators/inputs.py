@@ -60,6 +60,11 @@ def explained(name: str, X: Any = None, takes_text: Callable[[], bool] = lambda:
     except (OldgrowthError, NotFittedError):
         raise
     except Exception as error:
+        if name == "X" and getattr(X, "ndim", None) == 1 and "Expected 2D" not in str(error):
+            raise DataError(
+                "X has one dimension, but must have rows and columns: a single row is [row], or "
+                "X.iloc[[number]] of a data frame."
+            ) from error
         bad = bad_columns(X)
         if takes_text():
             bad = {column: what for column, what in bad.items() if not _is_text(what)}
@@ -306,7 +311,8 @@ def _what_else(column: Any) -> str:
                     kind = _MIXED if any(_kind(one) == "numbers" for one in values.tolist()) else _TEXT
                 return f"{kind}: {short(value)} in row {row}"
         return ""
-    return str(dtype)
+    categories = getattr(dtype, "categories", None)  # of pandas
+    return str(dtype) if categories is None else f"category of {categories.dtype}"
 
 
 def _words(name: str, error: Exception) -> str:

@@ -147,8 +147,8 @@ def categorical(name: str, value: Any) -> Any:
     if value is None or (isinstance(value, str) and value == FROM_DTYPE):
         return value
     given = [value] if isinstance(value, str) else value
-    if isinstance(given, np.ndarray):
-        given = given.tolist()
+    if hasattr(given, "__array__"):  # a mask or names, as columns of pandas and polars are
+        given = np.asarray(given).tolist()
     plain = isinstance(given, list | tuple)
     bools = plain and all(isinstance(one, bool | np.bool_) for one in given)
     if not plain or not (bools or all(isinstance(one, str) or is_whole(one) for one in given)):

@@ -48,7 +48,6 @@ class SingleTrees(Sequence[Any]):
     """The trees of a fitted forest as estimators of scikit-learn, each made when it is asked for."""
 
     def __init__(self, estimator: Any) -> None:
-        _refuse_categories(estimator.forest_)
         self._estimator = estimator
         self._model = _without_trees(estimator)
 
@@ -65,6 +64,7 @@ class SingleTrees(Sequence[Any]):
         return f"{counted(len(self), 'tree')} of scikit-learn, made when asked for"
 
     def _made(self, number: int) -> Any:
+        _refuse_categories(self._estimator.forest_)
         return _tree_estimator(self._model, tree_of(self._estimator, number))
 
 

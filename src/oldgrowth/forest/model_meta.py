@@ -156,8 +156,8 @@ def report_of(meta: dict[str, Any], forest: Any) -> FitReport:
 
 def _plain(value: Any) -> Any:
     """The value as JSON. A dict becomes pairs, as its keys need not be strings."""
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.tolist()
+    if isinstance(value, np.generic) or hasattr(value, "__array__"):  # also columns of pandas and polars
+        value = np.asarray(value).tolist()
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": str(value)}
     if value is None or isinstance(value, bool | int | float | str):

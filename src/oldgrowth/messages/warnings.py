@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .text import printable
 
 
@@ -68,8 +70,18 @@ class NumericTextWarning(OldgrowthWarning):
         one = len(columns) == 1
         super().__init__(
             f"The text of {'column' if one else 'columns'} {named} could be numbers, and is taken as "
-            "categories, which have no order. If these are amounts, convert them to numbers; if they are "
-            "codes, name them in categorical_features."
+            "categories, which have no order. If these are amounts, convert them to numbers; codes may stay."
+        )
+
+
+class DateTextWarning(OldgrowthWarning):
+    """Text that could be dates is taken as categories."""
+
+    def __init__(self, columns: Sequence[str | int]) -> None:
+        named = f"{'column' if len(columns) == 1 else 'columns'} {', '.join(map(repr, columns))}"
+        super().__init__(
+            f"The text of {named} could be dates, and is taken as categories, which have no order. To use "
+            "their order, make numbers of them, such as days since 1970."
         )
 
 
