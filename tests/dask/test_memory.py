@@ -102,6 +102,28 @@ def test_the_client_and_the_scheduler_do_not_grow_with_the_rows(clients: Client,
     assert peaks[2] < peaks[1] + 24_000_000  # with 135 MB more rows, in 150 MB more of buckets
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("clients", [(2, 2 * LIMIT)], indirect=True)
+def test_a_forest_may_be_larger_than_what_the_client_has(clients: Client, tmp_path: Path) -> None:
+    """Of labels that are noise, so that trees have many nodes."""
+    rng = np.random.default_rng(0)
+    files = tmp_path / "rows.parquet"
+    columns = {f"f{i}": rng.random(200_000).astype(np.float32) for i in range(4)}
+    pq.write_table(pa.table(columns | {"label": rng.integers(0, 2, 200_000)}), files, row_group_size=50_000)
+    model, grown = tmp_path / "forest.og", []
+    for trees in (1, 96):  # the first fit loads what all need
+        forest = RandomForestClassifier(
+            trees, random_state=0, client=clients, spill_dir=tmp_path, model_path=model
+        )
+        forget_peak()
+        before = peak("self")
+        forest.fit(oldgrowth.open_dataset(files, target="label"))
+        grown.append(peak("self") - before)
+    assert oldgrowth.load(model).forest_.digest() == forest.forest_.digest()
+    assert model.stat().st_size > 130_000_000
+    assert grown[1] < 65_000_000
+
+
 @pytest.mark.torture
 @pytest.mark.parametrize("clients", [(4, LIMIT)], indirect=True)
 def test_workers_have_five_times_their_memory_of_rows(clients: Client, tmp_path: Path) -> None:

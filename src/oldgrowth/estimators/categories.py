@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -115,8 +114,7 @@ def coded(dataset: Dataset, levels: FeatureLevels, n_jobs: int) -> npt.NDArray[n
     step = min(_ROWS_AT_ONCE, -(-len(x) // jobs))
 
     def one(first: int) -> None:
-        with closing(source.batches(step, first)) as batches:
-            batch = next(batches)
+        batch = next(source.batches(step, first))
         x[first : first + batch.rows] = batch.x
 
     starts = range(0, len(x), step)
