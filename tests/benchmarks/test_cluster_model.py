@@ -36,7 +36,7 @@ def test_rates_of_a_run_predict_that_run() -> None:
     seconds = {"sample": 3.0, "top trees": 2.0, "distribute": 4.0, "grow": 20.0, "assemble": 0.5}
     stages = [{"name": name, "seconds": of_stage} for name, of_stage in seconds.items()]
     run = {"seconds": 31.0, "cores": 0.8, "report": {"stages": stages}}
-    found = modelled(fit, rates_of(run, fit, {"task": 0.0, "network": 1e9}), 1, 1, 0.8)
+    found = modelled(fit, rates_of(run, fit, {"task": 0.0, "turn": 0.0, "network": 1e9}), 1, 1, 0.8)
     assert found.seconds == pytest.approx(31.0, rel=0.02)
     assert {name: found.stages[name] for name in seconds} == pytest.approx(seconds, rel=0.1)
 

@@ -411,7 +411,7 @@ TRIALS = [
     fit_refused("masked values of a regression", HIDDEN, "X", "masked", model=regressor),
     fit_refused("masked labels", X, "y", "1 masked value", y=HIDDEN_SIDE),
     fit_refused("masked weights", X, "sample_weight", "masked", weight=HIDDEN_SIDE),
-    fit_refused("one column of a frame", pd.Series(X[:, 0]), "2-dimensional"),
+    fit_refused("one column of a frame", pd.Series(X[:, 0]), "one dimension", "to_frame"),
     used("predict masked values", lambda forest: forest.predict(HIDDEN), "X", "masked"),
     used("score masked values", lambda forest: forest.score(HIDDEN, Y), "X", "masked"),
     used("score masked labels", lambda forest: forest.score(X, HIDDEN_SIDE), "y", "masked"),

@@ -63,7 +63,7 @@ def explained(name: str, X: Any = None, takes_text: Callable[[], bool] = lambda:
         if name == "X" and getattr(X, "ndim", None) == 1 and "Expected 2D" not in str(error):
             raise DataError(
                 "X has one dimension, but must have rows and columns: a single row is [row], or "
-                "X.iloc[[number]] of a data frame."
+                "X.iloc[[number]] of a data frame, and a single column X.to_frame()."
             ) from error
         bad = bad_columns(X)
         if takes_text():

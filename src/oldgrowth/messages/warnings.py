@@ -8,17 +8,22 @@ from .text import printable
 
 
 class OldgrowthWarning(UserWarning):
-    """Base class of warnings: something works, but is probably not intended."""
+    """Base class of warnings: something works, but is probably not intended.
+
+    `args` are what a warning was made of, so that another process can make it again.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        self.message = message
 
     def __str__(self) -> str:
-        return printable(super().__str__(), keep="\n")
+        return printable(self.message, keep="\n")
 
 
 class IdColumnWarning(OldgrowthWarning):
     """Features look like an index or an id; `columns` maps their names or numbers to reasons."""
 
     def __init__(self, columns: dict[str | int, str]) -> None:
-        super().__init__(columns)
         self.columns = columns
         named = ", ".join(
             f"{repr(name) if isinstance(name, str) else f'column {name}'} ({why})"
@@ -28,13 +33,10 @@ class IdColumnWarning(OldgrowthWarning):
             f"Some features look like an index or an id, which does not generalize to other rows: {named}. "
             "Unless intended, exclude them"
         )
-        self._in_python = f"{what}, for example with features=[...] of open_dataset."
+        super().__init__(f"{what}, for example with features=[...] of open_dataset.")
         can_drop = all(isinstance(name, str) and name == name.strip() and "," not in name for name in columns)
         drop = f" with --drop {','.join(map(str, columns))!r}"
         self.on_command_line = f"{what}{drop if can_drop else ': name the other columns with --features'}."
-
-    def __str__(self) -> str:
-        return printable(self._in_python)
 
 
 class NoMoreTreesWarning(OldgrowthWarning):
@@ -150,7 +152,7 @@ class LeftoverWarning(OldgrowthWarning):
     """Temporary files could not be removed; the result is not affected."""
 
 
-class SpillsToMemoryWarning(UserWarning):
+class SpillsToMemoryWarning(OldgrowthWarning):
     """The spill directory is in memory, not on disk."""
 
     def __init__(self, directory: object) -> None:
