@@ -34,4 +34,5 @@ def test_a_warning_is_the_same_in_another_process(warning: warnings.OldgrowthWar
 
 def test_no_warning_is_left_out() -> None:
     made = {type(warning) for warning in WARNINGS}
-    assert all(kind in made for kind in warnings.OldgrowthWarning.__subclasses__() if "__init__" in vars(kind))
+    kinds = warnings.OldgrowthWarning.__subclasses__()
+    assert all(kind in made for kind in kinds if "__init__" in vars(kind))
