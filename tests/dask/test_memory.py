@@ -111,7 +111,7 @@ def test_a_forest_may_be_larger_than_what_the_client_has(clients: Client, tmp_pa
     columns = {f"f{i}": rng.random(200_000).astype(np.float32) for i in range(4)}
     pq.write_table(pa.table(columns | {"label": rng.integers(0, 2, 200_000)}), files, row_group_size=50_000)
     model, grown = tmp_path / "forest.og", []
-    for trees in (1, 96):  # the first fit loads what all need
+    for trees in (1, 240):  # the first fit loads what all need
         forest = RandomForestClassifier(
             trees, random_state=0, client=clients, spill_dir=tmp_path, model_path=model
         )
@@ -121,7 +121,7 @@ def test_a_forest_may_be_larger_than_what_the_client_has(clients: Client, tmp_pa
         grown.append(peak("self") - before)
     assert oldgrowth.load(model).forest_.digest() == forest.forest_.digest()
     assert model.stat().st_size > 130_000_000
-    assert grown[1] < 65_000_000
+    assert grown[1] < model.stat().st_size / 2
 
 
 @pytest.mark.torture
