@@ -39,8 +39,8 @@ class Case:
     weight: str | None = None
     params: dict[str, Any] = field(default_factory=dict)
 
-    def fitted(self, source: Any, callback: Any = None, **more: Any) -> Any:
-        """On one machine, or with `client` on a cluster."""
+    def made(self, **more: Any) -> Any:
+        """For one machine, or with `client` for a cluster."""
         module = oldgrowth.dask if "client" in more else oldgrowth
         sizes: dict[str, Any] = {"n_estimators": 6, "random_state": 3}
         if self.estimator.startswith("Subset"):
@@ -48,9 +48,14 @@ class Case:
             sizes |= {"subset_size": 2000}
         else:
             sizes |= {"bucket_size": 400, "top_sample": 500}
+        return getattr(module, self.estimator)(**(sizes | self.params | more))
+
+    def opened(self, source: Any) -> Any:
         columns = {"features": list("abcde"), "target": self.target, "weight": self.weight}
-        data = oldgrowth.open_dataset(source, **columns)
-        return getattr(module, self.estimator)(**(sizes | self.params | more)).fit(data, callback=callback)
+        return oldgrowth.open_dataset(source, **columns)
+
+    def fitted(self, source: Any, callback: Any = None, **more: Any) -> Any:
+        return self.made(**more).fit(self.opened(source), callback=callback)
 
 
 CASES = {
